@@ -1,0 +1,91 @@
+//! A flow: one source→target pair of a route, with its own consumer group, workers and trackers.
+//!
+//! [`spawn`] builds it, a [`FlowHandle`] steers it, a [`FlowExit`] says how it ended.
+
+use crate::config::spec::{ClusterSpec, Name, RouteSpec};
+use crate::handler::Registry;
+use crate::observe::{FlowView, Reason};
+use crate::record::TopicPartition;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub mod listener;
+
+/// What a flow is made of.
+#[derive(Clone)]
+pub struct FlowSpec {
+    /// Instances with one group share the partitions.
+    pub group: Name,
+    /// The route.
+    pub route: Arc<RouteSpec>,
+    /// One of the route's sources.
+    pub source: Arc<ClusterSpec>,
+    /// One of the route's targets.
+    pub target: Arc<ClusterSpec>,
+}
+
+/// What an embedding program brings to every flow.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// Its handlers.
+    pub handlers: Registry,
+    /// Its rebalance listeners.
+    pub listeners: listener::Listeners,
+}
+
+/// How a flow ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FlowExit {
+    /// Everything in flight was acknowledged and every watermark committed: no repeats on restart.
+    Drained,
+    /// As `Drained`, and `until: end` was reached.
+    CaughtUp,
+    /// Stopped before everything was confirmed: these offsets may be copied again.
+    Unconfirmed(Vec<Unconfirmed>),
+    /// It cannot go on; the supervisor starts it again with back-off.
+    Failed(Reason),
+    /// `on_error: abort_route` met a failure: the whole route stops and is not restarted by itself.
+    AbortRoute(Reason),
+}
+
+/// A range that may be copied again after a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// The source partition.
+    pub partition: TopicPartition,
+    /// The last offset that was committed, where one was.
+    pub committed: Option<i64>,
+    /// The first offset not handed to the target.
+    pub next: i64,
+}
+
+/// Steers a running flow. Dropping it aborts the flow.
+pub struct FlowHandle {
+    /// What is seen of it.
+    pub view: Arc<FlowView>,
+    control: crossbeam_channel::Sender<Control>,
+}
+
+/// What a flow can be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Control {
+    /// Stop fetching, drain, commit, leave; give up at the deadline.
+    Drain {
+        /// When to give up.
+        deadline: Instant,
+    },
+    /// Stop at once.
+    Abort,
+}
+
+impl FlowHandle {
+    /// Asks the flow to stop gently until `deadline`; its exit follows.
+    pub fn drain(&self, deadline: Instant) {
+        let _ = self.control.send(Control::Drain { deadline });
+    }
+
+    /// Asks the flow to stop at once; its exit follows.
+    pub fn abort(&self) {
+        let _ = self.control.send(Control::Abort);
+    }
+}

