@@ -13,6 +13,7 @@ pub mod config;
 pub mod flow;
 pub mod handler;
 pub mod observe;
+pub mod plane;
 pub mod partition;
 pub mod plan;
 pub mod record;

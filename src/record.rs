@@ -70,6 +70,11 @@ pub struct Header<'a> {
 pub trait HeaderSource {
     /// The header at `index` in fetched order, `None` past the last.
     fn get(&self, index: usize) -> Option<(&[u8], Option<&[u8]>)>;
+
+    /// The source itself, for a data plane that can copy its own headers as a whole.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 }
 
 /// No headers at all.

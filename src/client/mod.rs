@@ -1,1 +1,16 @@
-//! (in the making)
+//! librdkafka behind safe types: the reference data plane, group membership, commits and admin.
+//!
+//! - [`settings`]: the client settings that carry our promises, and those a user may add
+//! - [`native`]: the one module with `unsafe`; calls what the `rdkafka` crate does not wrap
+//! - [`consumer`]: a group member that fetches batches and reports rebalances as events
+//! - [`producer`]: enqueue in order, one outcome per record
+//! - [`admin`]: bounded questions to a cluster and changes of its topics
+//!
+//! In this plane (de)compression happens on librdkafka's own threads (KIP-3's wish to keep it off
+//! the handler threads).
+
+pub mod admin;
+pub mod consumer;
+pub mod native;
+pub mod producer;
+pub mod settings;

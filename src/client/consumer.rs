@@ -1,0 +1,455 @@
+//! A group member that fetches: [`Source`] over one librdkafka consumer.
+//!
+//! The member never blocks in a rebalance: librdkafka reports it as an event, the engine drains at
+//! its own pace and answers with [`Source::release`]. An assignment is acknowledged at once with an
+//! *empty* list; partitions are added one by one as their position and target topic are known
+//! ([`Source::place`]), so that nothing is ever fetched from a place that we did not choose (B028).
+
+use crate::client::native::{self, Event, Fetched, Queue, Said, Severity};
+use crate::client::settings::{self, MemberSettings};
+use crate::plane::{
+    Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, Source, SourceFault,
+};
+use crate::record::{HeaderSource, TopicPartition};
+use rdkafka::client::ClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
+use rdkafka::topic_partition_list::TopicPartitionList;
+use rdkafka::types::{RDKafka, RDKafkaErrorCode};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Records of a batch at most.
+const BATCH_RECORDS: usize = 4096;
+/// Cost of a batch at most, one record excepted.
+const BATCH_COST: u64 = 1 << 20;
+/// What a record in flight costs beside its bytes: librdkafka's own structure for it.
+const RECORD_OVERHEAD: u64 = 200;
+/// How long the client may take to move a position.
+const SEEK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Routes librdkafka's lines into the program's log (they vanish otherwise).
+#[derive(Clone, Debug)]
+pub struct LogContext {
+    /// What the client serves, as `route/source→target`.
+    pub subject: Arc<str>,
+}
+
+impl ClientContext for LogContext {
+    fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, line: &str) {
+        write_log(&self.subject, level as i32, facility, line);
+    }
+
+    fn error(&self, error: rdkafka::error::KafkaError, reason: &str) {
+        tracing::debug!(event = "client_error", subject = %self.subject, %error, reason);
+    }
+}
+
+impl ConsumerContext for LogContext {}
+
+/// Writes one of librdkafka's lines. Its "errors" are mostly passing connection troubles: they are
+/// warnings here, and states say what matters.
+pub(crate) fn write_log(subject: &str, level: i32, facility: &str, line: &str) {
+    match level {
+        0..=4 => tracing::warn!(event = "client_log", subject, facility, "{line}"),
+        5 => tracing::info!(event = "client_log", subject, facility, "{line}"),
+        _ => tracing::debug!(event = "client_log", subject, facility, "{line}"),
+    }
+}
+
+impl native::Handle for BaseConsumer<LogContext> {
+    fn handle(&self) -> *mut RDKafka {
+        self.client().native_ptr()
+    }
+}
+
+impl FetchedRecord for Fetched {
+    fn offset(&self) -> Offset {
+        Offset(Fetched::offset(self))
+    }
+    fn key(&self) -> Option<&[u8]> {
+        Fetched::key(self)
+    }
+    fn value(&self) -> Option<&[u8]> {
+        Fetched::value(self)
+    }
+    fn timestamp(&self) -> Option<i64> {
+        Fetched::timestamp(self)
+    }
+    fn cost(&self) -> u64 {
+        self.len() as u64 + RECORD_OVERHEAD
+    }
+    fn leader_epoch(&self) -> i32 {
+        Fetched::leader_epoch(self)
+    }
+    fn headers(&self) -> &dyn HeaderSource {
+        self
+    }
+}
+
+/// Wakes a member that waits in [`Source::poll`].
+#[derive(Clone)]
+pub struct Waker {
+    queue: Arc<Queue>,
+}
+
+impl Waker {
+    /// Makes the current, or else the next, poll return.
+    pub fn wake(&self) {
+        self.queue.wake();
+    }
+}
+
+/// A member of a flow's group.
+pub struct Member {
+    client: Option<BaseConsumer<LogContext>>,
+    queue: Arc<Queue>,
+    subject: Arc<str>,
+    /// The first record of the next batch, met while the last one was collected.
+    ahead: Option<Fetched>,
+    /// An event met while a batch was collected.
+    waiting: Option<FetchEvent<Fetched>>,
+    /// What librdkafka fetches for us now.
+    placed: HashSet<TopicPartition>,
+}
+
+impl Member {
+    /// Builds a member; it joins with its first subscription.
+    ///
+    /// # Errors
+    /// The client's words.
+    pub fn new(of: &MemberSettings<'_>, subject: Arc<str>) -> Result<Self, String> {
+        let context = LogContext {
+            subject: subject.clone(),
+        };
+        let client: BaseConsumer<LogContext> = settings::member(of)
+            .create_with_context(context)
+            .map_err(|e| e.to_string())?;
+        let queue = Queue::of_consumer(&client).ok_or("no consumer queue")?;
+        Ok(Self {
+            client: Some(client),
+            queue: Arc::new(queue),
+            subject,
+            ahead: None,
+            waiting: None,
+            placed: HashSet::new(),
+        })
+    }
+
+    /// A handle that wakes this member from other threads.
+    pub fn waker(&self) -> Waker {
+        Waker {
+            queue: self.queue.clone(),
+        }
+    }
+
+    fn client(&self) -> Result<&BaseConsumer<LogContext>, String> {
+        self.client.as_ref().ok_or_else(|| "left the group".to_owned())
+    }
+
+    /// Collects records of one partition: what is there already, up to the batch's limits.
+    fn collect(&mut self, first: Fetched) -> FetchEvent<Fetched> {
+        let partition = first.topic_partition();
+        let mut cost = first.cost();
+        let mut records = Vec::with_capacity(64);
+        records.push(first);
+        while records.len() < BATCH_RECORDS && cost < BATCH_COST {
+            let Some(event) = self.queue.poll(Duration::ZERO) else {
+                break;
+            };
+            match event.read() {
+                Said::Fetched(next) if records.last().is_some_and(|r| r.same_partition(&next)) => {
+                    cost += next.cost();
+                    records.push(next);
+                }
+                Said::Fetched(next) => {
+                    self.ahead = Some(next);
+                    break;
+                }
+                said => {
+                    // Served after the batch that it came after.
+                    self.waiting = self.translate(said);
+                    if self.waiting.is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        FetchEvent::Batch(Batch { partition, records })
+    }
+
+    fn read(&mut self, event: Event) -> FetchEvent<Fetched> {
+        match event.read() {
+            Said::Fetched(first) => self.collect(first),
+            said => self.translate(said).unwrap_or(FetchEvent::Idle),
+        }
+    }
+
+    fn translate(&mut self, said: Said) -> Option<FetchEvent<Fetched>> {
+        match said {
+            Said::Assign(partitions) => Some(self.assigned(partitions)),
+            Said::Revoke(partitions) => Some(self.revoked(partitions)),
+            Said::Committed { id, results, error } => Some(FetchEvent::Committed(CommitAnswer {
+                id,
+                results: results
+                    .into_iter()
+                    .map(|(tp, r)| (tp, r.map(Offset).map_err(|e| e.to_string())))
+                    .collect(),
+                error: error.map(|e| e.to_string()),
+            })),
+            Said::EndOfPartition(tp, offset) => Some(FetchEvent::End(tp, Offset(offset))),
+            Said::Error {
+                code,
+                partition,
+                detail,
+                severity,
+            } => self.fault(code, partition, detail, severity),
+            Said::Log {
+                level,
+                facility,
+                line,
+            } => {
+                write_log(&self.subject, level, &facility, &line);
+                None
+            }
+            Said::Fetched(_) | Said::Delivered(_) | Said::Other => None,
+        }
+    }
+
+    fn assigned(&mut self, partitions: Vec<TopicPartition>) -> FetchEvent<Fetched> {
+        // Acknowledged with nothing: positions first (see the module's head).
+        if let Ok(client) = self.client()
+            && let Err(error) = client.incremental_assign(&TopicPartitionList::new())
+        {
+            tracing::warn!(event = "assign_failed", subject = %self.subject, %error);
+        }
+        FetchEvent::Assigned(partitions)
+    }
+
+    fn revoked(&mut self, partitions: Vec<TopicPartition>) -> FetchEvent<Fetched> {
+        match self.client() {
+            Ok(client) if client.assignment_lost() => FetchEvent::Lost(partitions),
+            _ => FetchEvent::Revoked(partitions),
+        }
+    }
+
+    fn fault(
+        &self,
+        code: RDKafkaErrorCode,
+        partition: Option<TopicPartition>,
+        detail: String,
+        severity: Severity,
+    ) -> Option<FetchEvent<Fetched>> {
+        use RDKafkaErrorCode as Code;
+        if severity == Severity::Fatal {
+            return Some(FetchEvent::Fatal(detail));
+        }
+        match (code, partition) {
+            (Code::AutoOffsetReset | Code::OffsetOutOfRange, Some(tp)) => {
+                Some(FetchEvent::OutOfRange(tp))
+            }
+            // librdkafka says so and rejoins by itself (B026).
+            (Code::PollExceeded, _) => {
+                tracing::warn!(event = "poll_exceeded", subject = %self.subject, "{detail}");
+                None
+            }
+            (code, Some(partition)) => Some(FetchEvent::PartitionError {
+                partition,
+                detail,
+                kind: match code {
+                    Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
+                        SourceFault::Gone
+                    }
+                    Code::TopicAuthorizationFailed | Code::GroupAuthorizationFailed => {
+                        SourceFault::Refused
+                    }
+                    _ => SourceFault::Other,
+                },
+            }),
+            // "All brokers down" and its like: progress tells, not this (B148).
+            (_, None) => {
+                tracing::debug!(event = "client_error", subject = %self.subject, "{detail}");
+                None
+            }
+        }
+    }
+}
+
+fn list(partitions: &[TopicPartition]) -> TopicPartitionList {
+    let mut list = TopicPartitionList::with_capacity(partitions.len());
+    for tp in partitions {
+        list.add_partition(&tp.topic, tp.partition);
+    }
+    list
+}
+
+impl Source for Member {
+    type Record = Fetched;
+
+    fn poll(&mut self, timeout: Duration) -> FetchEvent<Fetched> {
+        if let Some(first) = self.ahead.take() {
+            // An event that was met before `ahead` would be in `waiting`; both are never set.
+            return self.collect(first);
+        }
+        if let Some(event) = self.waiting.take() {
+            return event;
+        }
+        match self.queue.poll(timeout) {
+            Some(event) => self.read(event),
+            None => FetchEvent::Idle,
+        }
+    }
+
+    fn subscribe(&mut self, topics: &[String]) -> Result<(), String> {
+        let client = self.client()?;
+        let names: Vec<&str> = topics.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            client.unsubscribe();
+            return Ok(());
+        }
+        client.subscribe(&names).map_err(|e| e.to_string())
+    }
+
+    fn place(&mut self, at: &[(TopicPartition, Offset)]) -> Result<(), String> {
+        let mut list = TopicPartitionList::with_capacity(at.len());
+        for (tp, offset) in at {
+            list.add_partition_offset(&tp.topic, tp.partition, rdkafka::Offset::Offset(offset.0))
+                .map_err(|e| e.to_string())?;
+        }
+        self.client()?
+            .incremental_assign(&list)
+            .map_err(|e| e.to_string())?;
+        self.placed.extend(at.iter().map(|(tp, _)| tp.clone()));
+        Ok(())
+    }
+
+    /// Seeks rather than unassigns and assigns: an unassign while the group waits for the answer to
+    /// a revoke, whose event we have not read yet, would be taken for that answer, and the revoked
+    /// partitions would be given away while we still write their records.
+    fn rewind(&mut self, partition: &TopicPartition, to: Offset) -> Result<(), String> {
+        if self
+            .ahead
+            .as_ref()
+            .is_some_and(|r| r.topic_partition() == *partition)
+        {
+            self.ahead = None;
+        }
+        let client = self.client()?;
+        // Resumed first: a seek while paused is undone by the resume, which goes back to the
+        // position before it (B030). What is fetched in between is outdated by the seek.
+        client
+            .resume(&list(std::slice::from_ref(partition)))
+            .map_err(|e| e.to_string())?;
+        let mut target = TopicPartitionList::new();
+        target
+            .add_partition_offset(
+                &partition.topic,
+                partition.partition,
+                rdkafka::Offset::Offset(to.0),
+            )
+            .map_err(|e| e.to_string())?;
+        let done = client
+            .seek_partitions(target, SEEK_TIMEOUT)
+            .map_err(|e| e.to_string())?;
+        done.elements()
+            .iter()
+            .try_for_each(|e| e.error().map_err(|e| e.to_string()))
+    }
+
+    fn pause(&mut self, partitions: &[TopicPartition]) {
+        let placed: Vec<_> = self.only_placed(partitions);
+        if let Ok(client) = self.client()
+            && let Err(error) = client.pause(&list(&placed))
+        {
+            tracing::warn!(event = "pause_failed", subject = %self.subject, %error);
+        }
+    }
+
+    fn resume(&mut self, partitions: &[TopicPartition]) {
+        let placed: Vec<_> = self.only_placed(partitions);
+        if let Ok(client) = self.client()
+            && let Err(error) = client.resume(&list(&placed))
+        {
+            tracing::warn!(event = "resume_failed", subject = %self.subject, %error);
+        }
+    }
+
+    fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String> {
+        if self
+            .ahead
+            .as_ref()
+            .is_some_and(|r| partitions.contains(&r.topic_partition()))
+        {
+            self.ahead = None;
+        }
+        let placed = self.only_placed(partitions);
+        for tp in &placed {
+            self.placed.remove(tp);
+        }
+        // Also with an empty list: it is the answer that the group waits for.
+        self.client()?
+            .incremental_unassign(&list(&placed))
+            .map_err(|e| e.to_string())
+    }
+
+    fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String> {
+        let entries: Vec<_> = entries
+            .iter()
+            .map(|e| native::CommitEntry {
+                partition: &e.partition,
+                offset: e.offset.0,
+                leader_epoch: e.leader_epoch,
+                metadata: &e.metadata,
+            })
+            .collect();
+        native::commit(self.client()?, &self.queue, &entries, id).map_err(|e| e.to_string())
+    }
+
+    /// Bounded (B101): past the deadline the handle is left to itself. Its memory goes with the
+    /// process; closing a handle whose coordinator is away may block, or worse (B105).
+    fn leave(&mut self, deadline: Duration) {
+        let Some(client) = self.client.take() else {
+            return;
+        };
+        self.ahead = None;
+        self.waiting = None;
+        let until = Instant::now() + deadline;
+        native::close_consumer(&client, &self.queue);
+        while !native::is_closed(&client) && Instant::now() < until {
+            let Some(event) = self.queue.poll(Duration::from_millis(50)) else {
+                continue;
+            };
+            match event.read() {
+                Said::Assign(_) | Said::Revoke(_) => {
+                    if let Err(error) = client.unassign() {
+                        tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if native::is_closed(&client) {
+            drop(client);
+        } else {
+            tracing::warn!(event = "leave_abandoned", subject = %self.subject,
+                "the group's coordinator did not answer in time; the member is left to its session timeout");
+            std::mem::forget(client);
+        }
+    }
+}
+
+impl Member {
+    fn only_placed(&self, partitions: &[TopicPartition]) -> Vec<TopicPartition> {
+        partitions
+            .iter()
+            .filter(|tp| self.placed.contains(*tp))
+            .cloned()
+            .collect()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.leave(Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,311 @@
+//! The target side of this plane: [`Sink`] over one librdkafka producer.
+//!
+//! Enqueueing is synchronous and done by the one thread that owns the source partition; never the
+//! crate's `FutureProducer::send`, which sleeps and retries on a full queue so that two sends swap
+//! (B061). A thread of its own reads the delivery reports, from the handle's birth to its end.
+
+use crate::client::consumer::{LogContext, write_log};
+use crate::client::native::{self, Deliveries, Queue, Said, Severity, TopicHandle};
+use crate::handler::FailureCode;
+use crate::plane::{FaultKind, Outcome, ProduceFault, Sink, Token};
+use crate::record::Record;
+use rdkafka::ClientConfig;
+use rdkafka::client::Client;
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::producer::{BaseProducer, DeliveryResult, NoCustomPartitioner, Producer as _, ProducerContext};
+use rdkafka::types::{RDKafka, RDKafkaErrorCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long the report thread waits for an event before it looks whether it is done.
+const REPORT_WAIT: Duration = Duration::from_millis(100);
+
+/// Where outcomes go: the worker they belong to, and what became of its records. Must not block.
+pub type Deliver = Arc<dyn Fn(u8, Vec<Outcome>) + Send + Sync>;
+
+/// The crate's own delivery callback is never used: reports are read as events.
+impl ProducerContext for LogContext {
+    type DeliveryOpaque = ();
+    fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
+}
+
+type NativeProducer = BaseProducer<LogContext, NoCustomPartitioner>;
+
+impl native::Handle for NativeProducer {
+    fn handle(&self) -> *mut RDKafka {
+        let client: &Client<LogContext> = self.client();
+        client.native_ptr()
+    }
+}
+
+/// One idempotent producer of one flow.
+pub struct Producer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: NativeProducer,
+    queue: Queue,
+    subject: Arc<str>,
+    /// Enqueued and without report.
+    outstanding: AtomicU64,
+    usable: AtomicBool,
+    /// Nobody enqueues any more.
+    retired: AtomicBool,
+}
+
+impl Producer {
+    /// Builds a producer and starts its report thread.
+    ///
+    /// # Errors
+    /// The client's words.
+    pub fn new(config: &ClientConfig, subject: Arc<str>, deliver: Deliver) -> Result<Self, String> {
+        let context = LogContext {
+            subject: subject.clone(),
+        };
+        let client = NativeProducer::from_config_and_context(config, context)
+            .map_err(|e| e.to_string())?;
+        let queue = Queue::main(&client);
+        let shared = Arc::new(Shared {
+            client,
+            queue,
+            subject,
+            outstanding: AtomicU64::new(0),
+            usable: AtomicBool::new(true),
+            retired: AtomicBool::new(false),
+        });
+        let reader = shared.clone();
+        std::thread::Builder::new()
+            .name("mirror-acks".into())
+            .spawn(move || read_reports(&reader, &deliver))
+            .map_err(|e| format!("no thread for delivery reports: {e}"))?;
+        Ok(Self { shared })
+    }
+}
+
+/// Serves a handle until nobody can enqueue and every report came. The handle is destroyed here
+/// and not by the last topic's owner: that may be a thread that must not block.
+fn read_reports(shared: &Arc<Shared>, deliver: &Deliver) {
+    loop {
+        match shared.queue.poll(REPORT_WAIT).map(native::Event::read) {
+            Some(Said::Delivered(reports)) => shared.deliver(&reports, deliver),
+            Some(Said::Error {
+                severity: Severity::Fatal,
+                detail,
+                ..
+            }) => shared.die(&detail),
+            Some(Said::Log {
+                level,
+                facility,
+                line,
+            }) => write_log(&shared.subject, level, &facility, &line),
+            Some(_) | None => {}
+        }
+        let retired = shared.retired.load(Ordering::Acquire)
+            && shared.outstanding.load(Ordering::Acquire) == 0;
+        if retired && Arc::strong_count(shared) == 1 {
+            return;
+        }
+    }
+}
+
+/// A topic of one producer; keeps the producer's handle alive.
+pub struct ProducerTopic {
+    handle: TopicHandle,
+    _client: Arc<Shared>,
+}
+
+impl Shared {
+    fn die(&self, detail: &str) {
+        if self.usable.swap(false, Ordering::AcqRel) {
+            tracing::warn!(event = "producer_fatal", subject = %self.subject, detail,
+                "the producer handle is replaced; partitions with records in it go back to their watermark");
+        }
+    }
+
+    /// Groups the reports of one event by ticket, so that the worker pays once a group.
+    fn deliver(&self, reports: &Deliveries, deliver: &Deliver) {
+        let mut groups = Groups::default();
+        let mut count = 0;
+        let mut failures = false;
+        reports.for_each(|opaque, error| {
+            count += 1;
+            failures |= error.is_some();
+            groups.add(Token::unpack(opaque), error);
+        });
+        if failures && let Some((_, detail)) = native::fatal_error(&self.client) {
+            self.die(&detail);
+        }
+        groups.send(deliver);
+        self.outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+/// Outcomes of one event by worker; runs of one ticket are one entry.
+#[derive(Default)]
+struct Groups {
+    by_worker: Vec<(u8, Vec<Outcome>)>,
+}
+
+impl Groups {
+    fn add(&mut self, token: Token, error: Option<RDKafkaErrorCode>) {
+        let position = match self.by_worker.iter().position(|(w, _)| *w == token.worker) {
+            Some(position) => position,
+            None => {
+                self.by_worker.push((token.worker, Vec::new()));
+                self.by_worker.len() - 1
+            }
+        };
+        let outcomes = &mut self.by_worker[position].1;
+        match (error, outcomes.last_mut()) {
+            (None, Some(Outcome::Acked { ticket, count })) if *ticket == token.ticket => {
+                *count += 1;
+            }
+            (None, _) => outcomes.push(Outcome::Acked {
+                ticket: token.ticket,
+                count: 1,
+            }),
+            (Some(code), _) => outcomes.push(Outcome::Failed {
+                ticket: token.ticket,
+                index: token.index,
+                fault: fault_of(code),
+            }),
+        }
+    }
+
+    fn send(self, deliver: &Deliver) {
+        for (worker, outcomes) in self.by_worker {
+            deliver(worker, outcomes);
+        }
+    }
+}
+
+/// The table of delivery errors (`engine.md` rule 4): a short list is the record's own fault, all
+/// else is the world's (B076).
+pub fn fault_of(code: RDKafkaErrorCode) -> ProduceFault {
+    use RDKafkaErrorCode as Code;
+    let kind = match code {
+        Code::MessageSizeTooLarge => FaultKind::Record(FailureCode::RecordTooLarge),
+        Code::InvalidRecord | Code::InvalidMessage => FaultKind::Record(FailureCode::InvalidRecord),
+        Code::InvalidTimestamp => FaultKind::Record(FailureCode::InvalidTimestamp),
+        Code::PurgeQueue
+        | Code::PurgeInflight
+        | Code::Fatal
+        | Code::GaplessGuarantee
+        | Code::InvalidDifferentRecord => FaultKind::Collateral,
+        Code::UnknownTopic | Code::UnknownPartition | Code::UnknownTopicOrPartition => {
+            FaultKind::Missing
+        }
+        _ => FaultKind::World,
+    };
+    ProduceFault {
+        kind,
+        detail: code.to_string(),
+    }
+}
+
+impl Sink for Producer {
+    type Topic = ProducerTopic;
+
+    fn topic(&self, name: &str) -> Result<ProducerTopic, ProduceFault> {
+        let handle = TopicHandle::new(&self.shared.client, name).ok_or_else(|| ProduceFault {
+            kind: FaultKind::World,
+            detail: format!("the client refuses topic name {name:?}"),
+        })?;
+        Ok(ProducerTopic {
+            handle,
+            _client: self.shared.clone(),
+        })
+    }
+
+    fn enqueue(
+        &self,
+        topic: &ProducerTopic,
+        partition: i32,
+        record: &Record<'_>,
+        token: Token,
+    ) -> Result<(), ProduceFault> {
+        // Counted first: the report may come before the call returns.
+        self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
+        native::enqueue(&self.shared.client, &topic.handle, partition, record, token.pack()).map_err(
+            |code| {
+                self.shared.outstanding.fetch_sub(1, Ordering::AcqRel);
+                if code == RDKafkaErrorCode::Fatal {
+                    self.shared.die("the handle is dead");
+                }
+                fault_of(code)
+            },
+        )
+    }
+
+    fn is_usable(&self) -> bool {
+        self.shared.usable.load(Ordering::Acquire)
+    }
+
+    fn purge(&self) {
+        self.shared.usable.store(false, Ordering::Release);
+        native::purge(&self.shared.client);
+    }
+}
+
+impl Drop for Producer {
+    /// What is still queued is thrown away: whoever drops a producer has given its records up, and
+    /// their offsets are not committed (B069). The report thread ends when the last report came.
+    fn drop(&mut self) {
+        if self.shared.outstanding.load(Ordering::Acquire) > 0 {
+            native::purge(&self.shared.client);
+        }
+        self.shared.retired.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_short_list_of_errors_is_the_records_fault() {
+        let own = [
+            RDKafkaErrorCode::MessageSizeTooLarge,
+            RDKafkaErrorCode::InvalidRecord,
+            RDKafkaErrorCode::InvalidTimestamp,
+        ];
+        for code in own {
+            assert!(matches!(fault_of(code).kind, FaultKind::Record(_)), "{code}");
+        }
+        let world = [
+            RDKafkaErrorCode::TopicAuthorizationFailed,
+            RDKafkaErrorCode::PolicyViolation,
+            RDKafkaErrorCode::NotEnoughReplicas,
+            RDKafkaErrorCode::ThrottlingQuotaExceeded,
+            RDKafkaErrorCode::Unknown,
+        ];
+        for code in world {
+            assert_eq!(fault_of(code).kind, FaultKind::World, "{code}");
+        }
+    }
+
+    #[test]
+    fn outcomes_of_one_ticket_are_one_entry() {
+        let mut groups = Groups::default();
+        let token = |ticket, index| Token {
+            worker: 1,
+            ticket,
+            index,
+        };
+        groups.add(token(7, 0), None);
+        groups.add(token(7, 1), None);
+        groups.add(token(8, 0), None);
+        assert_eq!(
+            groups.by_worker,
+            vec![(
+                1,
+                vec![
+                    Outcome::Acked { ticket: 7, count: 2 },
+                    Outcome::Acked { ticket: 8, count: 1 },
+                ]
+            )]
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! The seam between the engine and a data plane: what fetch hands over, what produce takes.
+//!
+//! Nothing above this seam knows a client type. Fetch hands over [`Batch`]es (one source partition,
+//! in offset order), produce takes records one by one and answers with one [`Outcome`] for each.
+//! The `librdkafka` plane (`client`) is the reference; a native one has to give the same target.
+
+use crate::record::{HeaderSource, Headers, Origin, Record, TopicPartition};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// An offset of a source partition. Never computed with, except here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Offset(pub i64);
+
+impl Offset {
+    /// The next offset to be read after the record at this one: the only `+ 1` there is (B005).
+    pub fn next(self) -> Offset {
+        Offset(self.0 + 1)
+    }
+}
+
+impl std::fmt::Display for Offset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A fetched record, as the engine sees it: bytes that stay the plane's.
+pub trait FetchedRecord: HeaderSource + Send + Sync + 'static {
+    /// Its offset.
+    fn offset(&self) -> Offset;
+    /// Its key.
+    fn key(&self) -> Option<&[u8]>;
+    /// Its value.
+    fn value(&self) -> Option<&[u8]>;
+    /// Its timestamp in milliseconds.
+    fn timestamp(&self) -> Option<i64>;
+    /// What it costs in memory while it is in flight, in bytes.
+    fn cost(&self) -> u64;
+    /// The leader epoch it was read in, −1 if unknown.
+    fn leader_epoch(&self) -> i32;
+    /// Itself, for handlers that ask for headers.
+    fn headers(&self) -> &dyn HeaderSource;
+}
+
+/// Records of one source partition, fetched together, in offset order: the unit that is registered,
+/// handled, produced and resolved.
+#[derive(Debug)]
+pub struct Batch<R> {
+    /// The source partition.
+    pub partition: TopicPartition,
+    /// The records; never empty.
+    pub records: Vec<R>,
+}
+
+impl<R: FetchedRecord> Batch<R> {
+    /// The first record's offset.
+    pub fn first(&self) -> Option<Offset> {
+        self.records.first().map(FetchedRecord::offset)
+    }
+
+    /// The last record's offset.
+    pub fn last(&self) -> Option<Offset> {
+        self.records.last().map(FetchedRecord::offset)
+    }
+
+    /// Memory that the batch takes while it is in flight.
+    pub fn cost(&self) -> u64 {
+        self.records.iter().map(FetchedRecord::cost).sum()
+    }
+
+    /// Takes the first `count` records off, leaving the rest.
+    pub fn split_front(&mut self, count: usize) -> Batch<R> {
+        let rest = self.records.split_off(count.min(self.records.len()));
+        Batch {
+            partition: self.partition.clone(),
+            records: std::mem::replace(&mut self.records, rest),
+        }
+    }
+
+    /// The record at `index`, borrowed for the handlers.
+    pub fn record<'a>(&'a self, index: usize, source: &'a str) -> Option<Record<'a>> {
+        let fetched = self.records.get(index)?;
+        Some(Record {
+            origin: Origin {
+                source,
+                topic: &self.partition.topic,
+                partition: self.partition.partition,
+                offset: fetched.offset().0,
+                timestamp: fetched.timestamp(),
+            },
+            topic: Cow::Borrowed(&self.partition.topic),
+            key: fetched.key().map(Cow::Borrowed),
+            value: fetched.value().map(Cow::Borrowed),
+            headers: Headers::Untouched(fetched.headers()),
+            timestamp: fetched.timestamp(),
+        })
+    }
+}
+
+/// What a source says while it is polled.
+#[derive(Debug)]
+pub enum FetchEvent<R> {
+    /// Records.
+    Batch(Batch<R>),
+    /// The group gives us partitions. They are fetched from only after [`Source::place`].
+    Assigned(Vec<TopicPartition>),
+    /// The group takes partitions back and waits for [`Source::release`].
+    Revoked(Vec<TopicPartition>),
+    /// Partitions are gone already: somebody else may own them. Answered by [`Source::release`].
+    Lost(Vec<TopicPartition>),
+    /// A partition's end: nothing is left below this offset, control records included.
+    End(TopicPartition, Offset),
+    /// A commit was answered.
+    Committed(CommitAnswer),
+    /// The position is out of the log's range, or could not be kept.
+    OutOfRange(TopicPartition),
+    /// An error of one partition or topic that the client retries by itself.
+    PartitionError {
+        /// The partition.
+        partition: TopicPartition,
+        /// The error in words.
+        detail: String,
+        /// What kind it is.
+        kind: SourceFault,
+    },
+    /// The member is dead and has to be built again.
+    Fatal(String),
+    /// Nothing for now.
+    Idle,
+}
+
+/// Kinds of source errors that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceFault {
+    /// The topic does not exist (any more).
+    Gone,
+    /// The source refuses to let us read.
+    Refused,
+    /// Anything else.
+    Other,
+}
+
+/// The answer to one commit.
+#[derive(Clone, Debug)]
+pub struct CommitAnswer {
+    /// The number of the commit.
+    pub id: u64,
+    /// Each partition with the committed offset, or the error in words.
+    pub results: Vec<(TopicPartition, Result<Offset, String>)>,
+    /// An error of the whole request.
+    pub error: Option<String>,
+}
+
+/// One entry of a commit.
+#[derive(Clone, Debug)]
+pub struct CommitEntry {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The watermark: the next offset to be read.
+    pub offset: Offset,
+    /// The leader epoch of the record before it, −1 if unknown.
+    pub leader_epoch: i32,
+    /// What is written beside the offset.
+    pub metadata: String,
+}
+
+/// The source side of one worker: a member of the flow's group that fetches. Owned by one thread,
+/// which polls it all the time.
+pub trait Source: Send {
+    /// What it fetches.
+    type Record: FetchedRecord;
+
+    /// Waits up to `timeout` for the next event.
+    fn poll(&mut self, timeout: Duration) -> FetchEvent<Self::Record>;
+    /// Subscribes to exactly these topics.
+    ///
+    /// # Errors
+    /// The client's words.
+    fn subscribe(&mut self, topics: &[String]) -> Result<(), String>;
+    /// Begins to fetch partitions that were assigned, each from its position.
+    ///
+    /// # Errors
+    /// The client's words.
+    fn place(&mut self, at: &[(TopicPartition, Offset)]) -> Result<(), String>;
+    /// Moves a placed partition to another position; nothing fetched before comes after this.
+    ///
+    /// # Errors
+    /// The client's words.
+    fn rewind(&mut self, partition: &TopicPartition, to: Offset) -> Result<(), String>;
+    /// Holds fetching of placed partitions.
+    fn pause(&mut self, partitions: &[TopicPartition]);
+    /// Lets fetching of paused partitions go on where it stopped.
+    fn resume(&mut self, partitions: &[TopicPartition]);
+    /// Answers a revoke or a loss: these partitions are not ours any more.
+    ///
+    /// # Errors
+    /// The client's words.
+    fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String>;
+    /// Sends a commit; [`FetchEvent::Committed`] with `id` follows.
+    ///
+    /// # Errors
+    /// The client's words.
+    fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String>;
+    /// Leaves the group, within `deadline`.
+    fn leave(&mut self, deadline: Duration);
+}
+
+/// Names one enqueued record in its outcome: which worker, which batch in flight, which record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// The worker, below 256.
+    pub worker: u8,
+    /// The worker's ticket of the batch, below 2²⁴.
+    pub ticket: u32,
+    /// The record's index in its batch.
+    pub index: u32,
+}
+
+impl Token {
+    /// As one number, for clients that carry one.
+    pub fn pack(self) -> u64 {
+        (u64::from(self.worker) << 56)
+            | (u64::from(self.ticket & 0x00ff_ffff) << 32)
+            | u64::from(self.index)
+    }
+
+    /// From that number.
+    pub fn unpack(packed: u64) -> Self {
+        Self {
+            worker: (packed >> 56) as u8,
+            ticket: (packed >> 32) as u32 & 0x00ff_ffff,
+            index: packed as u32,
+        }
+    }
+}
+
+/// Why the target did not take a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProduceFault {
+    /// What kind of fault it is.
+    pub kind: FaultKind,
+    /// The error's name and words.
+    pub detail: String,
+}
+
+/// Kinds of delivery faults (`engine.md` rule 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A property of the record: it will be refused again.
+    Record(crate::handler::FailureCode),
+    /// A state of the world: retried for ever.
+    World,
+    /// The target topic or partition is not there.
+    Missing,
+    /// The record went down with another's failure; nothing is known against it.
+    Collateral,
+}
+
+/// Outcomes of records of one ticket, grouped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// So many records of the ticket were acknowledged.
+    Acked {
+        /// The ticket.
+        ticket: u32,
+        /// How many.
+        count: u32,
+    },
+    /// One record of the ticket failed.
+    Failed {
+        /// The ticket.
+        ticket: u32,
+        /// The record's index in its batch.
+        index: u32,
+        /// Why.
+        fault: ProduceFault,
+    },
+}
+
+/// The target side: an idempotent producer. Shared by the threads of a flow; a source partition
+/// stays on one while it has records in flight.
+pub trait Sink: Send + Sync + 'static {
+    /// A topic looked up once, for many records.
+    type Topic: Send;
+
+    /// Looks a topic up.
+    ///
+    /// # Errors
+    /// A name that cannot be a topic's.
+    fn topic(&self, name: &str) -> Result<Self::Topic, ProduceFault>;
+    /// Enqueues one record. Its outcome follows exactly once, if and only if this is `Ok`.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    fn enqueue(
+        &self,
+        topic: &Self::Topic,
+        partition: i32,
+        record: &Record<'_>,
+        token: Token,
+    ) -> Result<(), ProduceFault>;
+    /// Whether it takes records; a dead one is replaced.
+    fn is_usable(&self) -> bool;
+    /// Throws away all that is queued and in flight; outcomes follow.
+    fn purge(&self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_survives_packing() {
+        let token = Token {
+            worker: 255,
+            ticket: 0x00ab_cdef,
+            index: u32::MAX,
+        };
+        assert_eq!(Token::unpack(token.pack()), token);
+    }
+}
