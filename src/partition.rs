@@ -42,3 +42,20 @@ pub enum Choice {
         needs: i32,
     },
 }
+
+/// (stub until merged)
+pub struct Policy;
+impl Policy {
+    /// s
+    pub fn new(_: &PolicySpec) -> Self {
+        Policy
+    }
+    /// c
+    pub fn choose(&mut self, _r: &Record<'_>, source: i32, count: i32) -> Choice {
+        if source < count {
+            Choice::Partition(source)
+        } else {
+            Choice::TooFew { needs: source + 1 }
+        }
+    }
+}

@@ -17,6 +17,16 @@ impl Offset {
     pub fn next(self) -> Offset {
         Offset(self.0 + 1)
     }
+
+    /// How far this offset lies behind `first`, for a token; `None` if it does not fit.
+    pub fn distance(self, first: Offset) -> Option<u32> {
+        u32::try_from(self.0.checked_sub(first.0)?).ok()
+    }
+
+    /// The offset that lies `distance` behind this one: the inverse of [`Offset::distance`].
+    pub fn at_distance(self, distance: u32) -> Offset {
+        Offset(self.0 + i64::from(distance))
+    }
 }
 
 impl std::fmt::Display for Offset {
@@ -213,8 +223,8 @@ pub struct Token {
     pub worker: u8,
     /// The worker's ticket of the batch, below 2²⁴.
     pub ticket: u32,
-    /// The record's index in its batch.
-    pub index: u32,
+    /// How far the record's offset lies behind its batch's first.
+    pub distance: u32,
 }
 
 impl Token {
@@ -222,7 +232,7 @@ impl Token {
     pub fn pack(self) -> u64 {
         (u64::from(self.worker) << 56)
             | (u64::from(self.ticket & 0x00ff_ffff) << 32)
-            | u64::from(self.index)
+            | u64::from(self.distance)
     }
 
     /// From that number.
@@ -230,7 +240,7 @@ impl Token {
         Self {
             worker: (packed >> 56) as u8,
             ticket: (packed >> 32) as u32 & 0x00ff_ffff,
-            index: packed as u32,
+            distance: packed as u32,
         }
     }
 }
@@ -271,8 +281,8 @@ pub enum Outcome {
     Failed {
         /// The ticket.
         ticket: u32,
-        /// The record's index in its batch.
-        index: u32,
+        /// How far the record's offset lies behind its batch's first.
+        distance: u32,
         /// Why.
         fault: ProduceFault,
     },
@@ -315,7 +325,7 @@ mod tests {
         let token = Token {
             worker: 255,
             ticket: 0x00ab_cdef,
-            index: u32::MAX,
+            distance: u32::MAX,
         };
         assert_eq!(Token::unpack(token.pack()), token);
     }

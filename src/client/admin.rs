@@ -8,8 +8,10 @@ use crate::client::native::{self, CommittedPosition, OffsetAnswers, OffsetSpec, 
 use crate::client::settings;
 use crate::config::spec::ClusterSpec;
 use crate::record::TopicPartition;
-use rdkafka::admin::{AdminClient, AdminOptions, ConfigSource, NewPartitions, NewTopic,
-    ResourceSpecifier, TopicReplication};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, ConfigSource, NewPartitions, NewTopic, ResourceSpecifier,
+    TopicReplication,
+};
 use rdkafka::client::Client;
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -141,9 +143,8 @@ impl TopicAdmin {
         let context = LogContext {
             subject: subject.clone(),
         };
-        let client =
-            AdminClient::from_config_and_context(&settings::common(cluster), context)
-                .map_err(|e| e.to_string())?;
+        let client = AdminClient::from_config_and_context(&settings::common(cluster), context)
+            .map_err(|e| e.to_string())?;
         let queue = Queue::main(&client);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -197,7 +198,17 @@ impl TopicAdmin {
             .into_iter()
             .filter_map(|e| {
                 let set_here = e.source == ConfigSource::DynamicTopic;
-                Some((e.name, TopicConfig { value: e.value?, origin: if set_here { ConfigOrigin::Topic } else { ConfigOrigin::Default } }))
+                Some((
+                    e.name,
+                    TopicConfig {
+                        value: e.value?,
+                        origin: if set_here {
+                            ConfigOrigin::Topic
+                        } else {
+                            ConfigOrigin::Default
+                        },
+                    },
+                ))
             })
             .collect())
     }
@@ -215,19 +226,30 @@ impl TopicAdmin {
         }
         let options = options(timeout);
         let answers = self.wait(timeout, self.client.create_topics([&topic], &options))?;
-        Ok(change(answers.into_iter().next(), RDKafkaErrorCode::TopicAlreadyExists))
+        Ok(change(
+            answers.into_iter().next(),
+            RDKafkaErrorCode::TopicAlreadyExists,
+        ))
     }
 
     /// Grows a topic to `partitions`.
     ///
     /// # Errors
     /// The question could not be asked.
-    pub fn grow(&self, topic: &str, partitions: i32, timeout: Duration) -> Result<Change, AskError> {
+    pub fn grow(
+        &self,
+        topic: &str,
+        partitions: i32,
+        timeout: Duration,
+    ) -> Result<Change, AskError> {
         let count = usize::try_from(partitions).unwrap_or(0);
         let new = NewPartitions::new(topic, count);
         let options = options(timeout);
         let answers = self.wait(timeout, self.client.create_partitions([&new], &options))?;
-        Ok(change(answers.into_iter().next(), RDKafkaErrorCode::InvalidPartitions))
+        Ok(change(
+            answers.into_iter().next(),
+            RDKafkaErrorCode::InvalidPartitions,
+        ))
     }
 
     fn wait<T>(
@@ -313,7 +335,12 @@ fn topics<C: rdkafka::ClientContext>(
 fn serve(queue: Option<&Queue>, subject: &str) {
     let Some(queue) = queue else { return };
     while let Some(event) = queue.poll(Duration::ZERO) {
-        if let native::Said::Log { level, facility, line } = event.read() {
+        if let native::Said::Log {
+            level,
+            facility,
+            line,
+        } = event.read()
+        {
             crate::client::consumer::write_log(subject, level, &facility, &line);
         }
     }

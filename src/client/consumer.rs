@@ -144,12 +144,15 @@ impl Member {
     }
 
     fn client(&self) -> Result<&BaseConsumer<LogContext>, String> {
-        self.client.as_ref().ok_or_else(|| "left the group".to_owned())
+        self.client
+            .as_ref()
+            .ok_or_else(|| "left the group".to_owned())
     }
 
     /// Collects records of one partition: what is there already, up to the batch's limits.
     fn collect(&mut self, first: Fetched) -> FetchEvent<Fetched> {
         let partition = first.topic_partition();
+        let start = FetchedRecord::offset(&first);
         let mut cost = first.cost();
         let mut records = Vec::with_capacity(64);
         records.push(first);
@@ -158,7 +161,10 @@ impl Member {
                 break;
             };
             match event.read() {
-                Said::Fetched(next) if records.last().is_some_and(|r| r.same_partition(&next)) => {
+                Said::Fetched(next)
+                    if records.last().is_some_and(|r| r.same_partition(&next))
+                        && FetchedRecord::offset(&next).distance(start).is_some() =>
+                {
                     cost += next.cost();
                     records.push(next);
                 }

@@ -185,12 +185,14 @@ impl Event {
         if message.is_null() {
             return Said::Other;
         }
-        Said::Fetched(Fetched {
-            message,
-            headers: ptr::null_mut(),
-            _event: self,
-        }
-        .with_headers())
+        Said::Fetched(
+            Fetched {
+                message,
+                headers: ptr::null_mut(),
+                _event: self,
+            }
+            .with_headers(),
+        )
     }
 
     fn rebalance(&self) -> Said {
@@ -263,9 +265,8 @@ impl Event {
     fn log(&self) -> Said {
         let (mut facility, mut line, mut level) = (ptr::null(), ptr::null(), 0);
         // SAFETY: out parameters are set by the call; strings belong to the event.
-        let err = unsafe {
-            sys::rd_kafka_event_log(self.pointer, &mut facility, &mut line, &mut level)
-        };
+        let err =
+            unsafe { sys::rd_kafka_event_log(self.pointer, &mut facility, &mut line, &mut level) };
         if err != 0 {
             return Said::Other;
         }
@@ -470,9 +471,8 @@ impl TopicHandle {
     pub fn new(producer: &impl Handle, topic: &str) -> Option<Self> {
         let name = CString::new(topic).ok()?;
         // SAFETY: the handle is live; a null result is checked.
-        let pointer = unsafe {
-            sys::rd_kafka_topic_new(producer.handle(), name.as_ptr(), ptr::null_mut())
-        };
+        let pointer =
+            unsafe { sys::rd_kafka_topic_new(producer.handle(), name.as_ptr(), ptr::null_mut()) };
         (!pointer.is_null()).then_some(Self { pointer })
     }
 }
@@ -549,7 +549,9 @@ fn parts(bytes: Option<&[u8]>) -> (*const c_void, usize) {
 /// whole.
 fn copy_headers(headers: &Headers<'_>) -> *mut sys::rd_kafka_headers_t {
     if let Headers::Untouched(source) = headers
-        && let Some(fetched) = source.as_any().and_then(|any| any.downcast_ref::<Fetched>())
+        && let Some(fetched) = source
+            .as_any()
+            .and_then(|any| any.downcast_ref::<Fetched>())
     {
         if fetched.headers.is_null() {
             return ptr::null_mut();
@@ -594,9 +596,8 @@ pub fn purge(producer: &impl Handle) {
 pub fn fatal_error(client: &impl Handle) -> Option<(RDKafkaErrorCode, String)> {
     let mut buffer = [0 as c_char; 512];
     // SAFETY: the buffer is as long as we say.
-    let code = unsafe {
-        sys::rd_kafka_fatal_error(client.handle(), buffer.as_mut_ptr(), buffer.len())
-    };
+    let code =
+        unsafe { sys::rd_kafka_fatal_error(client.handle(), buffer.as_mut_ptr(), buffer.len()) };
     error_code(code).map(|code| (code, text(buffer.as_ptr())))
 }
 
@@ -633,10 +634,7 @@ pub fn commit(
     let err = unsafe {
         let raw = list.ptr();
         for (i, entry) in entries.iter().enumerate() {
-            sys::rd_kafka_topic_partition_set_leader_epoch(
-                (*raw).elems.add(i),
-                entry.leader_epoch,
-            );
+            sys::rd_kafka_topic_partition_set_leader_epoch((*raw).elems.add(i), entry.leader_epoch);
         }
         sys::rd_kafka_commit_queue(
             consumer.handle(),
@@ -699,7 +697,9 @@ pub fn committed(
         None if e.offset < 0 => Ok(None),
         None => Ok(Some((
             e.offset,
-            bytes(e.metadata, e.metadata_size).unwrap_or_default().to_vec(),
+            bytes(e.metadata, e.metadata_size)
+                .unwrap_or_default()
+                .to_vec(),
         ))),
     };
     Ok(partitions
@@ -802,7 +802,10 @@ pub fn topic_ids(
     topics: &[&str],
     timeout: Duration,
 ) -> Result<TopicIds, (RDKafkaErrorCode, String)> {
-    let names: Vec<CString> = topics.iter().filter_map(|t| CString::new(*t).ok()).collect();
+    let names: Vec<CString> = topics
+        .iter()
+        .filter_map(|t| CString::new(*t).ok())
+        .collect();
     let mut pointers: Vec<*const c_char> = names.iter().map(|n| n.as_ptr()).collect();
     let queue = Queue::private(client);
     let options = AdminOptions::new(
@@ -814,12 +817,7 @@ pub fn topic_ids(
     unsafe {
         let collection =
             sys::rd_kafka_TopicCollection_of_topic_names(pointers.as_mut_ptr(), pointers.len());
-        sys::rd_kafka_DescribeTopics(
-            client.handle(),
-            collection,
-            options.pointer,
-            queue.pointer,
-        );
+        sys::rd_kafka_DescribeTopics(client.handle(), collection, options.pointer, queue.pointer);
         sys::rd_kafka_TopicCollection_destroy(collection);
     }
     let event = answer(&queue, timeout)?;
@@ -883,9 +881,10 @@ fn answer(queue: &Queue, timeout: Duration) -> Result<Event, (RDKafkaErrorCode, 
     match event.code() {
         None => Ok(event),
         // SAFETY: the string belongs to the event.
-        Some(code) => Err((code, text(unsafe {
-            sys::rd_kafka_event_error_string(event.pointer)
-        }))),
+        Some(code) => Err((
+            code,
+            text(unsafe { sys::rd_kafka_event_error_string(event.pointer) }),
+        )),
     }
 }
 

@@ -12,7 +12,9 @@ use crate::record::Record;
 use rdkafka::ClientConfig;
 use rdkafka::client::Client;
 use rdkafka::config::FromClientConfigAndContext;
-use rdkafka::producer::{BaseProducer, DeliveryResult, NoCustomPartitioner, Producer as _, ProducerContext};
+use rdkafka::producer::{
+    BaseProducer, DeliveryResult, NoCustomPartitioner, Producer as _, ProducerContext,
+};
 use rdkafka::types::{RDKafka, RDKafkaErrorCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,8 +66,8 @@ impl Producer {
         let context = LogContext {
             subject: subject.clone(),
         };
-        let client = NativeProducer::from_config_and_context(config, context)
-            .map_err(|e| e.to_string())?;
+        let client =
+            NativeProducer::from_config_and_context(config, context).map_err(|e| e.to_string())?;
         let queue = Queue::main(&client);
         let shared = Arc::new(Shared {
             client,
@@ -168,7 +170,7 @@ impl Groups {
             }),
             (Some(code), _) => outcomes.push(Outcome::Failed {
                 ticket: token.ticket,
-                index: token.index,
+                distance: token.distance,
                 fault: fault_of(code),
             }),
         }
@@ -228,15 +230,20 @@ impl Sink for Producer {
     ) -> Result<(), ProduceFault> {
         // Counted first: the report may come before the call returns.
         self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
-        native::enqueue(&self.shared.client, &topic.handle, partition, record, token.pack()).map_err(
-            |code| {
-                self.shared.outstanding.fetch_sub(1, Ordering::AcqRel);
-                if code == RDKafkaErrorCode::Fatal {
-                    self.shared.die("the handle is dead");
-                }
-                fault_of(code)
-            },
+        native::enqueue(
+            &self.shared.client,
+            &topic.handle,
+            partition,
+            record,
+            token.pack(),
         )
+        .map_err(|code| {
+            self.shared.outstanding.fetch_sub(1, Ordering::AcqRel);
+            if code == RDKafkaErrorCode::Fatal {
+                self.shared.die("the handle is dead");
+            }
+            fault_of(code)
+        })
     }
 
     fn is_usable(&self) -> bool {
@@ -272,7 +279,10 @@ mod tests {
             RDKafkaErrorCode::InvalidTimestamp,
         ];
         for code in own {
-            assert!(matches!(fault_of(code).kind, FaultKind::Record(_)), "{code}");
+            assert!(
+                matches!(fault_of(code).kind, FaultKind::Record(_)),
+                "{code}"
+            );
         }
         let world = [
             RDKafkaErrorCode::TopicAuthorizationFailed,
@@ -289,10 +299,10 @@ mod tests {
     #[test]
     fn outcomes_of_one_ticket_are_one_entry() {
         let mut groups = Groups::default();
-        let token = |ticket, index| Token {
+        let token = |ticket, distance| Token {
             worker: 1,
             ticket,
-            index,
+            distance,
         };
         groups.add(token(7, 0), None);
         groups.add(token(7, 1), None);
@@ -302,8 +312,14 @@ mod tests {
             vec![(
                 1,
                 vec![
-                    Outcome::Acked { ticket: 7, count: 2 },
-                    Outcome::Acked { ticket: 8, count: 1 },
+                    Outcome::Acked {
+                        ticket: 7,
+                        count: 2
+                    },
+                    Outcome::Acked {
+                        ticket: 8,
+                        count: 1
+                    },
                 ]
             )]
         );

@@ -10,36 +10,108 @@ use std::time::Duration;
 pub const PROTECTED: &[(&str, &str)] = &[
     ("bootstrap.servers", "write it as bootstrap_servers"),
     ("metadata.broker.list", "write it as bootstrap_servers"),
-    ("group.id", "the consumer group is made of the names of group, route, source and target"),
-    ("group.instance.id", "one id in several consumers fences them"),
+    (
+        "group.id",
+        "the consumer group is made of the names of group, route, source and target",
+    ),
+    (
+        "group.instance.id",
+        "one id in several consumers fences them",
+    ),
     ("group.protocol", "write it as group_protocol"),
-    ("group.remote.assignor", "the assignor belongs to the group protocol"),
-    ("partition.assignment.strategy", "rebalances are cooperative, so that kept partitions run on"),
-    ("enable.auto.commit", "offsets are committed only when the target acknowledged every record before them"),
-    ("auto.commit.enable", "offsets are committed only when the target acknowledged every record before them"),
-    ("enable.auto.offset.store", "offsets are committed only when the target acknowledged every record before them"),
-    ("auto.offset.reset", "a position out of range is on_gap's business, never a silent jump"),
+    (
+        "group.remote.assignor",
+        "the assignor belongs to the group protocol",
+    ),
+    (
+        "partition.assignment.strategy",
+        "rebalances are cooperative, so that kept partitions run on",
+    ),
+    (
+        "enable.auto.commit",
+        "offsets are committed only when the target acknowledged every record before them",
+    ),
+    (
+        "auto.commit.enable",
+        "offsets are committed only when the target acknowledged every record before them",
+    ),
+    (
+        "enable.auto.offset.store",
+        "offsets are committed only when the target acknowledged every record before them",
+    ),
+    (
+        "auto.offset.reset",
+        "a position out of range is on_gap's business, never a silent jump",
+    ),
     ("isolation.level", "aborted records are never copied"),
     ("check.crcs", "corrupted bytes must not be copied"),
-    ("enable.partition.eof", "ends of partitions move the watermark past control records"),
-    ("allow.auto.create.topics", "target topics are created with the source's partition count"),
-    ("enable.idempotence", "order and no loss need the idempotent producer"),
-    ("enable.gapless.guarantee", "a failed record must not be overtaken"),
-    ("acks", "a record counts as delivered when all in-sync replicas have it"),
-    ("request.required.acks", "a record counts as delivered when all in-sync replicas have it"),
-    ("max.in.flight", "more than five requests in flight break order"),
-    ("max.in.flight.requests.per.connection", "more than five requests in flight break order"),
+    (
+        "enable.partition.eof",
+        "ends of partitions move the watermark past control records",
+    ),
+    (
+        "allow.auto.create.topics",
+        "target topics are created with the source's partition count",
+    ),
+    (
+        "enable.idempotence",
+        "order and no loss need the idempotent producer",
+    ),
+    (
+        "enable.gapless.guarantee",
+        "a failed record must not be overtaken",
+    ),
+    (
+        "acks",
+        "a record counts as delivered when all in-sync replicas have it",
+    ),
+    (
+        "request.required.acks",
+        "a record counts as delivered when all in-sync replicas have it",
+    ),
+    (
+        "max.in.flight",
+        "more than five requests in flight break order",
+    ),
+    (
+        "max.in.flight.requests.per.connection",
+        "more than five requests in flight break order",
+    ),
     ("message.timeout.ms", "no record is given up for being late"),
-    ("delivery.timeout.ms", "no record is given up for being late"),
+    (
+        "delivery.timeout.ms",
+        "no record is given up for being late",
+    ),
     ("retries", "no record is given up for being late"),
-    ("message.send.max.retries", "no record is given up for being late"),
-    ("transactional.id", "source offsets cannot join a transaction on another cluster"),
+    (
+        "message.send.max.retries",
+        "no record is given up for being late",
+    ),
+    (
+        "transactional.id",
+        "source offsets cannot join a transaction on another cluster",
+    ),
     ("partitioner", "write it as partitions"),
-    ("enable.metrics.push", "the client reports to nobody but you"),
-    ("topic.metadata.refresh.interval.ms", "growth is followed within discovery_interval"),
-    ("metadata.max.age.ms", "growth is followed within discovery_interval"),
-    ("queue.buffering.max.messages", "memory is bounded by limits.in_flight"),
-    ("queue.buffering.max.kbytes", "memory is bounded by limits.in_flight"),
+    (
+        "enable.metrics.push",
+        "the client reports to nobody but you",
+    ),
+    (
+        "topic.metadata.refresh.interval.ms",
+        "growth is followed within discovery_interval",
+    ),
+    (
+        "metadata.max.age.ms",
+        "growth is followed within discovery_interval",
+    ),
+    (
+        "queue.buffering.max.messages",
+        "memory is bounded by limits.in_flight",
+    ),
+    (
+        "queue.buffering.max.kbytes",
+        "memory is bounded by limits.in_flight",
+    ),
 ];
 
 /// What every client of `cluster` has in common.
@@ -126,12 +198,26 @@ pub struct MemberSettings<'a> {
 pub fn member(of: &MemberSettings<'_>) -> ClientConfig {
     let mut config = common(of.cluster);
     let kbytes = (of.prefetch_bytes / 1024).clamp(1024, 2_097_151);
-    default(&mut config, of.cluster, "fetch.message.max.bytes", "1048576");
+    default(
+        &mut config,
+        of.cluster,
+        "fetch.message.max.bytes",
+        "1048576",
+    );
     // One second by default: it would quarter the throughput of small records.
     default(&mut config, of.cluster, "fetch.queue.backoff.ms", "20");
     default(&mut config, of.cluster, "queued.min.messages", "1000000");
-    default(&mut config, of.cluster, "queued.max.messages.kbytes", &kbytes.to_string());
-    let refresh = of.discovery_interval.as_millis().clamp(1000, 5000).to_string();
+    default(
+        &mut config,
+        of.cluster,
+        "queued.max.messages.kbytes",
+        &kbytes.to_string(),
+    );
+    let refresh = of
+        .discovery_interval
+        .as_millis()
+        .clamp(1000, 5000)
+        .to_string();
     config
         .set("group.id", of.group)
         .set("enable.auto.commit", "false")
@@ -162,7 +248,11 @@ pub fn observer(cluster: &ClusterSpec, group: &str) -> ClientConfig {
 }
 
 /// Settings of an idempotent producer whose batches hold at most `batch_bytes`.
-pub fn producer(cluster: &ClusterSpec, discovery_interval: Duration, batch_bytes: u64) -> ClientConfig {
+pub fn producer(
+    cluster: &ClusterSpec,
+    discovery_interval: Duration,
+    batch_bytes: u64,
+) -> ClientConfig {
     let mut config = common(cluster);
     let refresh = discovery_interval.as_millis().clamp(1000, 5000).to_string();
     default(&mut config, cluster, "linger.ms", "20");

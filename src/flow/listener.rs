@@ -52,3 +52,225 @@ impl Listeners {
         self.by_name.get(name)
     }
 }
+
+/// How long one call of a listener may take.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Calls the user's listener for one worker: in order, on a thread of its own, each call with a
+/// deadline and its panics caught.
+pub(crate) struct Announcer {
+    calls: Option<crossbeam_channel::Sender<Call>>,
+    done: crossbeam_channel::Receiver<()>,
+    subject: Arc<str>,
+}
+
+enum Call {
+    Assigned(Vec<TopicPartition>, Vec<TopicPartition>),
+    Revoked(Vec<TopicPartition>),
+    Lost(Vec<TopicPartition>),
+}
+
+/// Whose listener it is.
+pub(crate) struct Announced {
+    pub(crate) route: String,
+    pub(crate) source: String,
+    pub(crate) target: String,
+    pub(crate) worker: usize,
+}
+
+impl Announcer {
+    /// One that calls nobody.
+    pub(crate) fn silent() -> Self {
+        Self {
+            calls: None,
+            done: crossbeam_channel::never(),
+            subject: "".into(),
+        }
+    }
+
+    /// One that calls `listener`.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub(crate) fn new(
+        listener: Arc<dyn RebalanceListener>,
+        of: Announced,
+        subject: Arc<str>,
+    ) -> Result<Self, String> {
+        let (calls, queue) = crossbeam_channel::unbounded::<Call>();
+        let (finished, done) = crossbeam_channel::unbounded();
+        let name = subject.clone();
+        std::thread::Builder::new()
+            .name("mirror-listener".into())
+            .spawn(move || {
+                while let Ok(call) = queue.recv() {
+                    let called = std::panic::AssertUnwindSafe(|| deliver(&*listener, &of, &call));
+                    if std::panic::catch_unwind(called).is_err() {
+                        tracing::error!(event = "listener_panicked", subject = %name, "a rebalance listener panicked");
+                    }
+                    if finished.send(()).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|e| format!("no listener thread: {e}"))?;
+        Ok(Self {
+            calls: Some(calls),
+            done,
+            subject,
+        })
+    }
+
+    pub(crate) fn assigned(&self, old: &[TopicPartition], new: &[TopicPartition]) {
+        self.call(|| Call::Assigned(old.to_vec(), new.to_vec()));
+    }
+
+    pub(crate) fn revoked(&self, released: &[TopicPartition]) {
+        self.call(|| Call::Revoked(released.to_vec()));
+    }
+
+    pub(crate) fn lost(&self, lost: &[TopicPartition]) {
+        self.call(|| Call::Lost(lost.to_vec()));
+    }
+
+    fn call(&self, call: impl FnOnce() -> Call) {
+        let Some(calls) = &self.calls else { return };
+        // Answers of calls that were abandoned earlier.
+        while self.done.try_recv().is_ok() {}
+        if calls.send(call()).is_err() {
+            return;
+        }
+        if self.done.recv_timeout(DEADLINE).is_err() {
+            tracing::error!(event = "listener_late", subject = %self.subject,
+                "a rebalance listener took longer than {}s; the rebalance goes on without it", DEADLINE.as_secs());
+        }
+    }
+}
+
+fn deliver(listener: &dyn RebalanceListener, of: &Announced, call: &Call) {
+    let at = RebalanceContext {
+        route: &of.route,
+        source: &of.source,
+        target: &of.target,
+        worker: of.worker,
+    };
+    match call {
+        Call::Assigned(old, new) => listener.assigned(&at, old, new),
+        Call::Revoked(released) => listener.revoked(&at, released),
+        Call::Lost(lost) => listener.lost(&at, lost),
+    }
+}
+
+/// The built-in `log`: one line per event.
+pub struct LogListener;
+
+impl RebalanceListener for LogListener {
+    fn assigned(&self, at: &RebalanceContext<'_>, old: &[TopicPartition], new: &[TopicPartition]) {
+        tracing::info!(
+            event = "rebalance_assigned",
+            route = at.route,
+            source = at.source,
+            target = at.target,
+            worker = at.worker,
+            ?old,
+            ?new
+        );
+    }
+    fn revoked(&self, at: &RebalanceContext<'_>, released: &[TopicPartition]) {
+        tracing::info!(
+            event = "rebalance_revoked",
+            route = at.route,
+            source = at.source,
+            target = at.target,
+            worker = at.worker,
+            ?released
+        );
+    }
+    fn lost(&self, at: &RebalanceContext<'_>, lost: &[TopicPartition]) {
+        tracing::warn!(
+            event = "rebalance_lost",
+            route = at.route,
+            source = at.source,
+            target = at.target,
+            worker = at.worker,
+            ?lost
+        );
+    }
+}
+
+/// The built-in `exec`: runs a command with the event as one JSON line on its standard input, and
+/// ends it at the deadline.
+pub struct ExecListener {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl ExecListener {
+    fn run(&self, event: &serde_json::Value) {
+        if let Err(error) = self.try_run(event) {
+            tracing::error!(event = "listener_failed", command = self.command, %error);
+        }
+    }
+
+    fn try_run(&self, event: &serde_json::Value) -> std::io::Result<()> {
+        use std::io::Write;
+        let mut child = std::process::Command::new(&self.command)
+            .args(&self.args)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that does not read its input is no error.
+            let _ = writeln!(stdin, "{event}");
+        }
+        let until = std::time::Instant::now() + DEADLINE;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                if !status.success() {
+                    tracing::warn!(event = "listener_failed", command = self.command, %status);
+                }
+                return Ok(());
+            }
+            if std::time::Instant::now() >= until {
+                child.kill()?;
+                child.wait()?;
+                return Err(std::io::Error::other(
+                    "it did not end in time and was killed",
+                ));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    fn event(kind: &str, at: &RebalanceContext<'_>) -> serde_json::Value {
+        serde_json::json!({ "event": kind, "route": at.route, "source": at.source, "target": at.target, "worker": at.worker })
+    }
+}
+
+fn names(partitions: &[TopicPartition]) -> serde_json::Value {
+    partitions
+        .iter()
+        .map(|tp| serde_json::json!({ "topic": &*tp.topic, "partition": tp.partition }))
+        .collect()
+}
+
+impl RebalanceListener for ExecListener {
+    fn assigned(&self, at: &RebalanceContext<'_>, old: &[TopicPartition], new: &[TopicPartition]) {
+        let mut event = Self::event("assigned", at);
+        event["old"] = names(old);
+        event["new"] = names(new);
+        self.run(&event);
+    }
+    fn revoked(&self, at: &RebalanceContext<'_>, released: &[TopicPartition]) {
+        let mut event = Self::event("revoked", at);
+        event["released"] = names(released);
+        self.run(&event);
+    }
+    fn lost(&self, at: &RebalanceContext<'_>, lost: &[TopicPartition]) {
+        let mut event = Self::event("lost", at);
+        event["lost"] = names(lost);
+        self.run(&event);
+    }
+}

@@ -9,7 +9,20 @@ use crate::record::TopicPartition;
 use std::sync::Arc;
 use std::time::Instant;
 
+mod budget;
+mod dead_letter;
+mod lane;
 pub mod listener;
+mod position;
+mod scout;
+mod sinks;
+mod stage;
+mod start;
+mod target;
+mod tracker;
+mod worker;
+
+pub use start::{OnExit, spawn};
 
 /// What a flow is made of.
 #[derive(Clone)]

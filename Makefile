@@ -1,0 +1,53 @@
+# Every target is a line of a README or of the CI; run `make` to see them.
+
+CARGO ?= cargo
+# The same selection everywhere, so that cargo builds each dependency once.
+ALL := --workspace --locked --features sandbox
+# How many of the tests against real Kafka run at a time; each has clusters of its own.
+KAFKA_TEST_THREADS ?= 1
+# Passed on to the programs: make kafka-up ARGS='--brokers 3'
+ARGS ?=
+
+.DEFAULT_GOAL := help
+# One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
+.NOTPARALLEL:
+.PHONY: help demo test check fmt clippy doc licences shell kafka-up setup-build setup-test
+
+help: ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+demo: setup-build ## Build mirror and run its sandbox: clusters, routes and records in one process
+	$(CARGO) run --release --locked --features sandbox -- sandbox $(ARGS)
+
+test: setup-test fmt clippy ## Set up what is missing, then check the style and run all tests, those against real Kafka too
+	$(CARGO) test $(ALL) --lib --bins --test fast
+	$(CARGO) test $(ALL) --doc
+	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+
+check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
+
+kafka-up: setup-test ## Start two real Kafka clusters and say where they are; Ctrl-C ends them
+	$(CARGO) run --locked --quiet --package kafka-harness --bin kafka-up -- $(ARGS)
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(ALL) --no-deps --document-private-items
+
+shell:
+	@if command -v shellcheck >/dev/null; then shellcheck scripts/* .ci/run; \
+	else echo 'shellcheck is not installed: the scripts were not checked'; fi
+
+licences:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --all-features check licenses bans sources; \
+	else echo 'cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)'; fi
+
+setup-build:
+	@scripts/setup build
+
+setup-test:
+	@scripts/setup test

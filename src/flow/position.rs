@@ -1,0 +1,98 @@
+//! What is written beside a committed offset, and what it lets us recognise later.
+//!
+//! Versioned and compact, since a commit request holds 256 KiB of metadata at most: a text of
+//! `key=value` pairs after the version, such as `m1;t=<topic id>;c=<target cluster id>;s`. Unknown keys
+//! are ignored, an unknown version is taken for a foreign commit.
+
+/// The version that we write.
+const VERSION: &str = "m1";
+
+/// What a commit of ours says beside the offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitMetadata {
+    /// The id of the source topic; `None` where the cluster knows no ids.
+    pub topic_id: Option<String>,
+    /// The id of the target cluster.
+    pub target_cluster: Option<String>,
+    /// Whether the flow's start was resolved for every partition (`engine.md` rule 7).
+    pub start: StartMark,
+}
+
+/// Whether a commit says that the flow's start is behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartMark {
+    /// The start of all partitions is resolved: what is uncommitted was found later.
+    Started,
+    /// Nothing is said.
+    #[default]
+    Unsaid,
+}
+
+impl CommitMetadata {
+    /// The text to commit.
+    pub fn encode(&self) -> String {
+        let mut text = VERSION.to_owned();
+        if let Some(id) = &self.topic_id {
+            text.push_str(";t=");
+            text.push_str(id);
+        }
+        if let Some(id) = &self.target_cluster {
+            text.push_str(";c=");
+            text.push_str(id);
+        }
+        if self.start == StartMark::Started {
+            text.push_str(";s");
+        }
+        text
+    }
+
+    /// Reads what stands beside an offset. Anything that is not ours says nothing.
+    pub fn decode(bytes: &[u8]) -> Self {
+        let mut metadata = Self::default();
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return metadata;
+        };
+        let mut parts = text.split(';');
+        if parts.next() != Some(VERSION) {
+            return metadata;
+        }
+        for part in parts {
+            match part.split_once('=') {
+                Some(("t", id)) => metadata.topic_id = Some(id.to_owned()),
+                Some(("c", id)) => metadata.target_cluster = Some(id.to_owned()),
+                None if part == "s" => metadata.start = StartMark::Started,
+                _ => {}
+            }
+        }
+        metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survives_a_round_trip() {
+        let metadata = CommitMetadata {
+            topic_id: Some("Qk3vT0aXQzW0r0e1Yb9mSg".into()),
+            target_cluster: Some("4L6g3nShT-eMCtK--X86sw".into()),
+            start: StartMark::Started,
+        };
+        assert_eq!(
+            CommitMetadata::decode(metadata.encode().as_bytes()),
+            metadata
+        );
+        assert_eq!(
+            CommitMetadata::decode(CommitMetadata::default().encode().as_bytes()),
+            CommitMetadata::default()
+        );
+    }
+
+    #[test]
+    fn foreign_bytes_say_nothing() {
+        for foreign in [&b""[..], b"hello", b"m9;s", b"\xff\xfe", b";;;"] {
+            assert_eq!(CommitMetadata::decode(foreign), CommitMetadata::default());
+        }
+    }
+}

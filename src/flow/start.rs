@@ -1,0 +1,548 @@
+//! Builds a flow and watches over its threads: scout, keeper, workers.
+
+use super::lane::{Lane, LaneSpec, Lease};
+use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
+use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
+use super::sinks::Sinks;
+use super::stage::Stage;
+use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
+use super::worker::{Note, Worker, WorkerExit, WorkerParts};
+use super::{Control, Environment, FlowExit, FlowHandle, FlowSpec};
+use crate::client::consumer::{Member, Waker};
+use crate::client::producer::Producer;
+use crate::client::settings::{self, MemberSettings};
+use crate::config::spec::{ListenerSpec, Until, group_name};
+use crate::observe::{FlowView, Reason, State};
+use crate::partition::Policy;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Half the group's session timeout (librdkafka's default, 45 s): nobody enqueues on an older lease.
+const LEASE: Duration = Duration::from_millis(22_500);
+
+/// Called once, with how the flow ended.
+pub type OnExit = Box<dyn FnOnce(FlowExit) + Send>;
+
+/// Starts a flow. Nothing here waits for a cluster: a flow whose clusters are away is a flow that says
+/// so and goes on trying.
+pub fn spawn(spec: FlowSpec, environment: &Environment, on_exit: OnExit) -> FlowHandle {
+    let group = group_name(
+        &spec.group,
+        &spec.route.name,
+        &spec.source.name,
+        &spec.target.name,
+    );
+    let view = Arc::new(FlowView::new(
+        spec.route.name.as_str(),
+        spec.source.name.as_str(),
+        spec.target.name.as_str(),
+        &group,
+    ));
+    let (control, controls) = unbounded();
+    let handle = FlowHandle {
+        view: view.clone(),
+        control,
+    };
+    let listener = listener(&spec, environment);
+    let thread_view = view.clone();
+    let spawned = std::thread::Builder::new()
+        .name("mirror-flow".into())
+        .spawn(move || {
+            let exit = match Flow::build(spec, view.clone(), group, listener) {
+                Ok(flow) => flow.watch(&controls),
+                Err(detail) => FlowExit::Failed(Reason::Client { detail }),
+            };
+            let (state, reason) = match &exit {
+                FlowExit::Failed(reason) | FlowExit::AbortRoute(reason) => {
+                    (State::Failed, Some(reason.clone()))
+                }
+                _ => (State::Stopped, None),
+            };
+            view.become_(state, reason);
+            on_exit(exit);
+        });
+    if let Err(error) = spawned {
+        let detail = format!("no thread for the flow: {error}");
+        thread_view.become_(State::Failed, Some(Reason::Client { detail }));
+    }
+    handle
+}
+
+fn listener(spec: &FlowSpec, environment: &Environment) -> Option<Arc<dyn RebalanceListener>> {
+    match spec.route.rebalance_listener.as_ref()? {
+        ListenerSpec::Log => Some(Arc::new(LogListener)),
+        ListenerSpec::Exec { command, args } => Some(Arc::new(ExecListener {
+            command: command.clone(),
+            args: args.clone(),
+        })),
+        ListenerSpec::Registered(name) => environment.listeners.get(name).cloned(),
+    }
+}
+
+/// Troubles with the two clusters, as scout and keeper see them.
+#[derive(Default)]
+struct Troubles {
+    source: Mutex<Option<Reason>>,
+    target: Mutex<Option<Reason>>,
+}
+
+impl Troubles {
+    fn set(slot: &Mutex<Option<Reason>>, subject: &str, reason: Option<Reason>) {
+        let mut now = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if *now == reason {
+            return;
+        }
+        match &reason {
+            Some(reason) => {
+                tracing::warn!(
+                    event = "cluster_trouble",
+                    subject,
+                    reason = reason.code(),
+                    "{reason}"
+                );
+            }
+            None => tracing::info!(event = "cluster_answers", subject),
+        }
+        *now = reason;
+    }
+
+    fn any(&self) -> Option<Reason> {
+        let read = |slot: &Mutex<Option<Reason>>| {
+            slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        read(&self.source).or_else(|| read(&self.target))
+    }
+}
+
+/// What a worker's thread says at its end.
+struct WorkerEnded {
+    exit: WorkerExit,
+}
+
+/// A built flow.
+struct Flow {
+    view: Arc<FlowView>,
+    subject: Arc<str>,
+    inboxes: Vec<Inbox>,
+    ended: Receiver<WorkerEnded>,
+    scout: Sender<Inquiry>,
+    keeper: Sender<Ask>,
+    troubles: Arc<Troubles>,
+    until: Receiver<Option<Reason>>,
+}
+
+/// A worker's inbox, with what wakes it from a poll.
+#[derive(Clone)]
+struct Inbox {
+    notes: Sender<Note>,
+    waker: Waker,
+}
+
+impl Inbox {
+    fn tell(&self, note: Note) {
+        if self.notes.send(note).is_ok() {
+            self.waker.wake();
+        }
+    }
+}
+
+impl Flow {
+    fn build(
+        spec: FlowSpec,
+        view: Arc<FlowView>,
+        group: String,
+        listener: Option<Arc<dyn RebalanceListener>>,
+    ) -> Result<Self, String> {
+        let spec = Arc::new(spec);
+        let subject: Arc<str> = format!(
+            "{}/{}→{}",
+            spec.route.name, spec.source.name, spec.target.name
+        )
+        .into();
+        let targets = Arc::new(TargetView::default());
+        let troubles = Arc::new(Troubles::default());
+        let (scout, inquiries) = unbounded();
+        let (keeper, asks) = unbounded();
+        let (ended_tx, ended) = unbounded();
+        let (until_tx, until) = unbounded();
+        let parts = Parts {
+            spec,
+            subject: subject.clone(),
+            view: view.clone(),
+            group,
+            targets,
+            listener,
+            scout: scout.clone(),
+            keeper: keeper.clone(),
+        };
+        let seats = parts.seats()?;
+        let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
+        parts.start_scout(inquiries, &inboxes, &troubles, until_tx)?;
+        parts.start_keeper(asks, &inboxes, &troubles)?;
+        let sinks = parts.sinks(&inboxes);
+        for seat in seats {
+            parts.start_worker(seat, &sinks, &ended_tx)?;
+        }
+        Ok(Self {
+            view,
+            subject,
+            inboxes,
+            ended,
+            scout,
+            keeper,
+            troubles,
+            until,
+        })
+    }
+
+    /// Watches until every worker has ended.
+    fn watch(self, controls: &Receiver<Control>) -> FlowExit {
+        let mut course = Course::default();
+        let ticker = crossbeam_channel::tick(Duration::from_millis(500));
+        let mut controls = controls.clone();
+        while course.exits.len() < self.inboxes.len() {
+            crossbeam_channel::select! {
+                recv(self.ended) -> ended => match ended {
+                    Ok(WorkerEnded { exit }) => self.worker_ended(exit, &mut course),
+                    Err(_) => break,
+                },
+                recv(controls) -> control => match control {
+                    Ok(control) => self.steer(control),
+                    Err(_) => {
+                        // Whoever held the handle let go of it.
+                        controls = crossbeam_channel::never();
+                        self.steer(Control::Abort);
+                    }
+                },
+                recv(self.until) -> done => if let Ok(done) = done {
+                    course.until = Some(done);
+                    self.steer(Control::Drain { deadline: std::time::Instant::now() + Duration::from_secs(25) });
+                },
+                recv(ticker) -> _ => self.show(),
+            }
+        }
+        let _ = self.scout.send(Inquiry::Stop);
+        let _ = self.keeper.send(Ask::Stop);
+        course.exit()
+    }
+
+    fn steer(&self, control: Control) {
+        if matches!(control, Control::Drain { .. }) {
+            self.view.become_(State::Draining, None);
+        }
+        for inbox in &self.inboxes {
+            inbox.tell(Note::Control(control));
+        }
+    }
+
+    /// One worker that cannot go on ends the flow: the rest drains.
+    fn worker_ended(&self, exit: WorkerExit, course: &mut Course) {
+        let bad = matches!(exit, WorkerExit::Failed(_) | WorkerExit::AbortRoute(_));
+        course.exits.push(exit);
+        if bad {
+            let deadline = std::time::Instant::now() + Duration::from_secs(10);
+            self.steer(Control::Drain { deadline });
+        }
+    }
+
+    /// The flow's own condition, from its clusters' and its partitions'.
+    fn show(&self) {
+        let now = self.view.condition().state;
+        if matches!(now, State::Draining | State::Stopped | State::Paused) {
+            return;
+        }
+        let (state, reason) = self.condition();
+        if self.view.become_(state, reason.clone()) {
+            tracing::info!(event = "flow_state", subject = %self.subject, ?state,
+                reason = reason.as_ref().map(Reason::code));
+        }
+    }
+
+    fn condition(&self) -> (State, Option<Reason>) {
+        if let Some(reason) = self.troubles.any() {
+            return (State::Failed, Some(reason));
+        }
+        let partitions = self.view.partitions();
+        let worst = [
+            State::Failed,
+            State::Stalled,
+            State::Starting,
+            State::Lagging,
+        ];
+        for state in worst {
+            if let Some(found) = partitions.values().find(|p| p.condition.state == state) {
+                return (state, found.condition.reason.clone());
+            }
+        }
+        if partitions.is_empty() && self.view.topics().is_empty() {
+            return (State::Starting, Some(Reason::NoTopics));
+        }
+        (State::Running, None)
+    }
+}
+
+/// How the flow's end came about.
+#[derive(Default)]
+struct Course {
+    exits: Vec<WorkerExit>,
+    until: Option<Option<Reason>>,
+}
+
+impl Course {
+    fn exit(self) -> FlowExit {
+        let mut unconfirmed = Vec::new();
+        let mut failed = None;
+        for exit in self.exits {
+            match exit {
+                WorkerExit::AbortRoute(reason) => return FlowExit::AbortRoute(reason),
+                WorkerExit::Failed(reason) => failed = Some(reason),
+                WorkerExit::Unconfirmed(left) => unconfirmed.extend(left),
+                WorkerExit::Drained => {}
+            }
+        }
+        match (failed, self.until) {
+            (Some(reason), _) | (None, Some(Some(reason))) => FlowExit::Failed(reason),
+            _ if !unconfirmed.is_empty() => FlowExit::Unconfirmed(unconfirmed),
+            (None, Some(None)) => FlowExit::CaughtUp,
+            (None, None) => FlowExit::Drained,
+        }
+    }
+}
+
+/// A worker that has its member and its inbox, and no thread yet.
+struct Seat {
+    index: u8,
+    member: Member,
+    inbox: Inbox,
+    notes: Receiver<Note>,
+    lease: Arc<Lease>,
+}
+
+/// What all threads of a flow are made of.
+struct Parts {
+    spec: Arc<FlowSpec>,
+    subject: Arc<str>,
+    view: Arc<FlowView>,
+    group: String,
+    targets: Arc<TargetView>,
+    listener: Option<Arc<dyn RebalanceListener>>,
+    scout: Sender<Inquiry>,
+    keeper: Sender<Ask>,
+}
+
+impl Parts {
+    fn workers(&self) -> u8 {
+        u8::try_from(self.spec.route.threads.workers.get()).unwrap_or(u8::MAX)
+    }
+
+    fn share_bytes(&self) -> u64 {
+        (self.spec.route.in_flight_bytes / u64::from(self.workers())).max(1 << 20)
+    }
+
+    fn seats(&self) -> Result<Vec<Seat>, String> {
+        (0..self.workers())
+            .map(|index| {
+                let settings = MemberSettings {
+                    cluster: &self.spec.source,
+                    group: &self.group,
+                    protocol: self.spec.route.group_protocol,
+                    discovery_interval: self.spec.route.discovery_interval,
+                    prefetch_bytes: self.share_bytes(),
+                };
+                let member = Member::new(&settings, self.subject.clone())?;
+                let (notes_tx, notes) = unbounded();
+                Ok(Seat {
+                    index,
+                    inbox: Inbox {
+                        notes: notes_tx,
+                        waker: member.waker(),
+                    },
+                    member,
+                    notes,
+                    lease: Arc::new(Lease::new(LEASE)),
+                })
+            })
+            .collect()
+    }
+
+    fn start_scout(
+        &self,
+        inquiries: Receiver<Inquiry>,
+        inboxes: &[Inbox],
+        troubles: &Arc<Troubles>,
+        until: Sender<Option<Reason>>,
+    ) -> Result<(), String> {
+        let route = &self.spec.route;
+        let (inboxes, troubles, subject) =
+            (inboxes.to_vec(), troubles.clone(), self.subject.clone());
+        let scout = Scout::new(ScoutSpec {
+            source: self.spec.source.clone(),
+            group: self.group.clone(),
+            selection: route.topics.clone(),
+            start: route.start,
+            on_gap: route.on_gap,
+            interval: route.discovery_interval,
+            subject: self.subject.clone(),
+            view: self.view.clone(),
+            target: self.targets.clone(),
+            workers: self.workers(),
+            tell: Box::new(move |worker, finding: Finding| {
+                if let Some(inbox) = inboxes.get(usize::from(worker)) {
+                    inbox.tell(Note::Finding(finding));
+                }
+            }),
+            trouble: Box::new(move |reason| Troubles::set(&troubles.source, &subject, reason)),
+            until: (route.until == Until::End).then(|| -> super::scout::UntilDone {
+                Box::new(move |reason| {
+                    let _ = until.send(reason);
+                })
+            }),
+        });
+        start_thread("mirror-scout", move || scout.run(&inquiries))
+    }
+
+    fn start_keeper(
+        &self,
+        asks: Receiver<Ask>,
+        inboxes: &[Inbox],
+        troubles: &Arc<Troubles>,
+    ) -> Result<(), String> {
+        let route = &self.spec.route;
+        let (inboxes, troubles, subject) =
+            (inboxes.to_vec(), troubles.clone(), self.subject.clone());
+        let keeper = TopicKeeper::new(KeeperSpec {
+            source: self.spec.source.clone(),
+            target: self.spec.target.clone(),
+            creation: route.topic_creation.clone(),
+            policy: route.policy.clone(),
+            interval: route.discovery_interval,
+            subject: self.subject.clone(),
+            view: self.targets.clone(),
+            changed: Box::new(move || {
+                for inbox in &inboxes {
+                    inbox.tell(Note::TargetChanged);
+                }
+            }),
+            trouble: Box::new(move |reason| Troubles::set(&troubles.target, &subject, reason)),
+        });
+        start_thread("mirror-topics", move || keeper.run(&asks))
+    }
+
+    fn sinks(&self, inboxes: &[Inbox]) -> Arc<Sinks<Producer>> {
+        let (spec, targets, subject) = (
+            self.spec.clone(),
+            self.targets.clone(),
+            self.subject.clone(),
+        );
+        let inboxes = inboxes.to_vec();
+        let make = move || {
+            let config = settings::producer(
+                &spec.target,
+                spec.route.discovery_interval,
+                targets.batch_bytes(),
+            );
+            let inboxes = inboxes.clone();
+            // Not woken: outcomes are looked at once a poll, and polls are short when they matter.
+            let deliver = Arc::new(move |worker: u8, outcomes| {
+                if let Some(inbox) = inboxes.get(usize::from(worker)) {
+                    let _ = inbox.notes.send(Note::Outcomes(outcomes));
+                }
+            });
+            Producer::new(&config, subject.clone(), deliver)
+        };
+        Arc::new(Sinks::new(
+            self.spec.route.threads.producers.get(),
+            Box::new(make),
+        ))
+    }
+
+    fn lane(&self, seat: &Seat) -> Lane<Producer> {
+        let route = &self.spec.route;
+        let spec = LaneSpec {
+            worker: seat.index,
+            route: route.name.as_str().into(),
+            on_error: route.on_error,
+            dead_letter: route.dead_letter.as_deref().map(Into::into),
+            record_bytes: route.record_bytes,
+            targets: self.targets.clone(),
+            lease: seat.lease.clone(),
+        };
+        Lane::new(spec, Policy::new(&route.policy))
+    }
+
+    fn start_worker(
+        &self,
+        seat: Seat,
+        sinks: &Arc<Sinks<Producer>>,
+        ended: &Sender<WorkerEnded>,
+    ) -> Result<(), String> {
+        let threads = &self.spec.route.threads;
+        let stage = match threads.handlers {
+            None => Stage::Inline(Box::new(self.lane(&seat))),
+            Some(count) => {
+                let lanes = (0..count.get()).map(|_| self.lane(&seat)).collect();
+                let bounds = (threads.queue_records as u64, threads.queue_bytes);
+                Stage::threads(lanes, bounds, &seat.inbox.notes)?
+            }
+        };
+        let parts = WorkerParts {
+            index: seat.index,
+            spec: self.spec.clone(),
+            subject: self.subject.clone(),
+            view: self.view.clone(),
+            isolation_lane: self.lane(&seat),
+            stage,
+            lease: seat.lease.clone(),
+            announcer: self.announcer(seat.index)?,
+            in_flight_bytes: self.share_bytes(),
+            source: seat.member,
+            inbox: seat.notes,
+            scout: self.scout.clone(),
+            keeper: self.keeper.clone(),
+            targets: self.targets.clone(),
+            sinks: sinks.clone(),
+        };
+        let ended = ended.clone();
+        start_thread("mirror-worker", move || {
+            let worked = std::panic::AssertUnwindSafe(|| Worker::new(parts).run());
+            // A worker that panicked has let go of its member: its partitions are free (B082).
+            let exit = std::panic::catch_unwind(worked).unwrap_or_else(|panic| {
+                WorkerExit::Failed(Reason::Panic {
+                    detail: words(&*panic),
+                })
+            });
+            let _ = ended.send(WorkerEnded { exit });
+        })
+    }
+
+    fn announcer(&self, worker: u8) -> Result<Announcer, String> {
+        let Some(listener) = &self.listener else {
+            return Ok(Announcer::silent());
+        };
+        let of = Announced {
+            route: self.spec.route.name.to_string(),
+            source: self.spec.source.name.to_string(),
+            target: self.spec.target.name.to_string(),
+            worker: usize::from(worker),
+        };
+        Announcer::new(listener.clone(), of, self.subject.clone())
+    }
+}
+
+fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(work)
+        .map(drop)
+        .map_err(|e| format!("no thread {name}: {e}"))
+}
+
+/// A panic's message.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown panic".to_owned())
+}

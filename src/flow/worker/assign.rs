@@ -1,0 +1,337 @@
+//! Partitions arrive: position, target topic, place. Nothing is fetched before both are known.
+
+use super::owned::{Owned, Phase, RetryHow};
+use super::{Worker, WorkerExit};
+use crate::config::spec::CreationMode;
+use crate::flow::scout::{Inquiry, Position, Resolution, distinct_topics, report_gap};
+use crate::flow::target::{Ask, Duty, Need, Needs};
+use crate::flow::tracker::Tracker;
+use crate::handler::{Binding, BoundChain};
+use crate::observe::{Counters, PartitionView, Reason};
+use crate::partition::{OnFewer, PolicySpec};
+use crate::plane::{Offset, Sink, Source, SourceFault};
+use crate::record::TopicPartition;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How soon a position that could not be read is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+impl<S: Source, K: Sink> Worker<S, K> {
+    /// Discovery's answer: subscribe to exactly these names.
+    pub(super) fn topics_found(&mut self, topics: BTreeMap<String, i32>) {
+        let names: Vec<String> = topics.keys().cloned().collect();
+        let same = self.topics.keys().eq(topics.keys());
+        self.topics = topics;
+        self.say_needs();
+        if same && !names.is_empty() {
+            return;
+        }
+        if let Err(detail) = self.source.subscribe(&names) {
+            self.finish(WorkerExit::Failed(Reason::Client { detail }));
+        }
+    }
+
+    pub(super) fn assigned(&mut self, partitions: Vec<TopicPartition>) {
+        Counters::add(&self.view.counters.rebalances, 1);
+        let now = Instant::now();
+        let old: Vec<TopicPartition> = self.owned.keys().cloned().collect();
+        for tp in &partitions {
+            self.lives += 1;
+            let owned = Owned::new(tp.clone(), self.lives, now);
+            self.owned.insert(tp.clone(), owned);
+            self.view.partition(tp, |view| {
+                *view = PartitionView::starting(Reason::ResolvingPositions)
+            });
+        }
+        tracing::info!(event = "assigned", subject = %self.subject, worker = self.index, partitions = partitions.len(),
+            owned = self.owned.len());
+        if self.draining.is_some() {
+            // Arrived while the flow drains: not touched, given back with the rest.
+            for tp in &partitions {
+                if let Some(owned) = self.owned.get_mut(tp) {
+                    owned.phase = Phase::Releasing;
+                }
+            }
+            return;
+        }
+        let all: Vec<TopicPartition> = self.owned.keys().cloned().collect();
+        self.announcer.assigned(&old, &all);
+        self.bind_chains(&partitions);
+        self.say_needs();
+        self.resolve(partitions);
+    }
+
+    pub(super) fn resolve(&mut self, partitions: Vec<TopicPartition>) {
+        for tp in &partitions {
+            if let Some(owned) = self.owned.get_mut(tp) {
+                owned.phase = Phase::Resolving;
+            }
+        }
+        if !partitions.is_empty() {
+            let _ = self.scout.send(Inquiry::Resolve {
+                worker: self.index,
+                partitions,
+            });
+        }
+    }
+
+    fn bind_chains(&mut self, partitions: &[TopicPartition]) {
+        for topic in distinct_topics(partitions) {
+            let bound = self.bind(&topic);
+            for owned in self.owned.values_mut().filter(|o| o.id.topic == topic) {
+                owned.chain = bound.clone();
+            }
+        }
+    }
+
+    fn bind(&self, topic: &Arc<str>) -> Option<Arc<BoundChain>> {
+        let route = &self.spec.route;
+        let selected_by = route.topics.selects(topic)?;
+        let binding = Binding {
+            route: route.name.as_str(),
+            source: self.spec.source.name.as_str(),
+            target: self.spec.target.name.as_str(),
+            topic,
+            selected_by,
+        };
+        match route.chain.bind(&binding) {
+            Ok(bound) => Some(Arc::new(bound)),
+            Err(fault) => {
+                tracing::error!(event = "chain_unbound", subject = %self.subject, topic = %topic,
+                    step = fault.pointer, "{}", fault.message);
+                None
+            }
+        }
+    }
+
+    /// Tells the keeper everything that this worker needs of the target.
+    pub(super) fn say_needs(&self) {
+        let mut needs = Needs::default();
+        for topic in distinct_topics(&self.owned.keys().cloned().collect::<Vec<_>>()) {
+            self.needs_of(&topic, &mut needs);
+        }
+        if let Some(topic) = &self.spec.route.dead_letter
+            && !needs.topics.is_empty()
+        {
+            needs.topics.push(Need {
+                topic: topic.clone(),
+                partitions: 1,
+                source_topic: None,
+                duty: Duty::Owner,
+            });
+        }
+        let _ = self.keeper.send(Ask::Needs {
+            worker: self.index,
+            needs,
+        });
+    }
+
+    fn needs_of(&self, topic: &Arc<str>, needs: &mut Needs) {
+        let first = TopicPartition::new(topic.clone(), 0);
+        let duty = if self.owned.contains_key(&first) {
+            Duty::Owner
+        } else {
+            Duty::Waiter
+        };
+        let of_topic = || self.owned.values().filter(|o| o.id.topic == *topic);
+        let Some(chain) = of_topic().find_map(|o| o.chain.clone()) else {
+            return;
+        };
+        // Discovery may lag behind the assignment: the larger one is true.
+        let owned_count = of_topic()
+            .map(|o| o.id.partition)
+            .max()
+            .map_or(1, |p| p + 1);
+        let known = self.topics.get(topic.as_ref()).copied().unwrap_or(0);
+        for target in &chain.targets().known {
+            needs.topics.push(Need {
+                topic: target.clone(),
+                partitions: known.max(owned_count),
+                source_topic: Some(topic.to_string()),
+                duty,
+            });
+        }
+        needs
+            .by_content
+            .extend(chain.targets().by_content.iter().cloned());
+    }
+
+    /// The scout's answers.
+    pub(super) fn resolved(&mut self, resolved: Vec<(TopicPartition, Resolution)>) {
+        let now = Instant::now();
+        for (tp, resolution) in resolved {
+            let Some(owned) = self.owned.get_mut(&tp) else {
+                continue;
+            };
+            if !matches!(owned.phase, Phase::Resolving) {
+                continue;
+            }
+            match resolution {
+                Resolution::Position(position) => self.positioned(&tp, position),
+                Resolution::AwaitStart => {
+                    owned.phase = Phase::ResolveLater {
+                        at: now + ASK_AGAIN,
+                        reason: Reason::AwaitingStart,
+                    };
+                }
+                Resolution::Retry(reason) => {
+                    owned.phase = Phase::ResolveLater {
+                        at: now + ASK_AGAIN,
+                        reason,
+                    };
+                }
+                Resolution::Halt(reason) => {
+                    tracing::error!(event = "partition_halted", subject = %self.subject,
+                        topic = %tp.topic, partition = tp.partition, reason = reason.code(), "{reason}");
+                    owned.halt(reason, RetryHow::Resolve, now);
+                }
+            }
+        }
+        self.place_ready();
+    }
+
+    fn positioned(&mut self, tp: &TopicPartition, position: Position) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.tracker = Tracker::new(position.offset);
+        owned.committed = position.committed;
+        owned.topic_id = position.topic_id;
+        owned.leader_epoch = -1;
+        owned.phase = Phase::AwaitingTopic;
+        if let Some(gap) = position.gap {
+            report_gap(&self.view, &self.subject, tp, gap);
+        }
+        self.view.partition(tp, |view| {
+            view.watermark = Some(position.offset.0);
+            view.committed = position.committed.map(|o| o.0);
+        });
+    }
+
+    pub(super) fn target_changed(&mut self) {
+        self.place_ready();
+        self.retry_missing();
+    }
+
+    /// Places every partition whose target topic is ready, in one call.
+    pub(super) fn place_ready(&mut self) {
+        let ready: Vec<TopicPartition> = self
+            .owned
+            .values()
+            .filter(|o| matches!(o.phase, Phase::AwaitingTopic) && self.is_ready(o))
+            .map(|o| o.id.clone())
+            .collect();
+        let (placed, fresh): (Vec<_>, Vec<_>) = ready
+            .into_iter()
+            .partition(|tp| self.owned.get(tp).is_some_and(|o| o.placed));
+        for tp in placed {
+            self.flow_from_watermark(&tp);
+        }
+        self.place(&fresh);
+    }
+
+    fn place(&mut self, fresh: &[TopicPartition]) {
+        if fresh.is_empty() {
+            return;
+        }
+        let at: Vec<(TopicPartition, Offset)> = fresh
+            .iter()
+            .filter_map(|tp| Some((tp.clone(), self.owned.get(tp)?.tracker.position())))
+            .collect();
+        let now = Instant::now();
+        let result = self.source.place(&at);
+        for tp in fresh {
+            let Some(owned) = self.owned.get_mut(tp) else {
+                continue;
+            };
+            match &result {
+                Ok(()) => {
+                    owned.placed = true;
+                    owned.phase = Phase::Flowing;
+                    owned.last_progress = now;
+                }
+                Err(detail) => {
+                    let detail = detail.clone();
+                    owned.halt(Reason::Client { detail }, RetryHow::Resolve, now);
+                }
+            }
+        }
+        if self.paused_all && result.is_ok() {
+            self.source.pause(fresh);
+        }
+    }
+
+    /// Whether everything that the partition's records need is at the target.
+    pub(super) fn is_ready(&self, owned: &Owned<S::Record, K>) -> bool {
+        self.unready(owned).is_none()
+    }
+
+    /// What the partition waits for.
+    pub(super) fn unready(&self, owned: &Owned<S::Record, K>) -> Option<Reason> {
+        let Some(chain) = &owned.chain else {
+            return Some(Reason::Client {
+                detail: format!(
+                    "the handlers cannot be bound to topic {}: see the log",
+                    owned.id.topic
+                ),
+            });
+        };
+        chain
+            .targets()
+            .known
+            .iter()
+            .find_map(|target| self.unready_topic(owned, target))
+    }
+
+    fn unready_topic(&self, owned: &Owned<S::Record, K>, target: &str) -> Option<Reason> {
+        let awaiting = || {
+            self.targets
+                .problem(target)
+                .unwrap_or_else(|| Reason::AwaitingTopic {
+                    topic: target.to_owned(),
+                })
+        };
+        let Some(there) = self.targets.get(target) else {
+            return Some(awaiting());
+        };
+        let PolicySpec::Match { on_fewer } = &self.spec.route.policy else {
+            return None;
+        };
+        if there.partitions > owned.id.partition {
+            return None;
+        }
+        let may_grow = self.spec.route.topic_creation.mode == CreationMode::Enabled;
+        match (may_grow, on_fewer) {
+            (false, OnFewer::Modulo) => None,
+            (false, OnFewer::Stop) => Some(Reason::TargetTooFewPartitions {
+                topic: target.to_owned(),
+                has: there.partitions,
+                needs: owned.id.partition + 1,
+            }),
+            (true, _) => Some(awaiting()),
+        }
+    }
+
+    pub(super) fn partition_error(
+        &mut self,
+        tp: &TopicPartition,
+        detail: String,
+        kind: SourceFault,
+    ) {
+        let reason = match kind {
+            SourceFault::Gone => Reason::SourceTopicGone,
+            SourceFault::Refused => Reason::SourceRefuses { detail },
+            SourceFault::Other => Reason::Client { detail },
+        };
+        if let Some(owned) = self.owned.get_mut(tp)
+            && owned.source_fault.as_ref() != Some(&reason)
+        {
+            tracing::warn!(event = "source_error", subject = %self.subject, topic = %tp.topic,
+                partition = tp.partition, reason = reason.code(), "{reason}");
+            // Shown until data flows again (B039); the client retries by itself.
+            owned.source_fault = Some(reason);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! watermark → commit: serial and proven (`engine.md` rules 1, 7, 13).
+//!
+//! A commit takes three steps. *Snapshot*: the watermarks that moved. *Verify*: the scout asks for
+//! the ids of their topics; since ids never come back, an id that is the same after the snapshot was
+//! the same all the time, and a topic that was deleted and created again under a live consumer is
+//! caught before its offsets are written. *Send*, and wait for the broker's answer. One is under way
+//! at a time; interval, revoke and drain all go through here.
+
+use super::Worker;
+use super::owned::{Phase, RetryHow};
+use crate::flow::position::{CommitMetadata, StartMark};
+use crate::flow::scout::{Inquiry, TopicIdentity, TopicIdsNow, distinct_topics};
+use crate::observe::{Counters, Reason};
+use crate::plane::{CommitAnswer, CommitEntry, Offset, Sink, Source};
+use crate::record::TopicPartition;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Partitions of one commit at most: larger requests fail whole.
+const PARTITIONS: usize = 500;
+/// Metadata of one commit at most, in bytes.
+const METADATA: usize = 256 * 1024;
+/// How soon a failed commit is repeated.
+const AGAIN: Duration = Duration::from_millis(250);
+/// How long an answer may take before the commit is made anew.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One watermark on its way to the broker.
+#[derive(Clone, Debug)]
+struct Taken {
+    partition: TopicPartition,
+    life: u64,
+    offset: Offset,
+    leader_epoch: i32,
+}
+
+#[derive(Debug)]
+enum Step {
+    Verifying(Vec<Taken>),
+    Sent(Vec<Taken>),
+    /// A part of the flow's start.
+    SentStart,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    id: u64,
+    since: Instant,
+    step: Step,
+}
+
+/// The commits of one worker.
+#[derive(Debug)]
+pub(super) struct Committer {
+    interval: Duration,
+    due: Instant,
+    last_id: u64,
+    under_way: Option<UnderWay>,
+    /// Parts of the flow's start still to send.
+    start: VecDeque<Vec<CommitEntry>>,
+}
+
+impl Committer {
+    pub(super) fn new(interval: Duration, now: Instant) -> Self {
+        Self {
+            interval,
+            due: now + interval,
+            last_id: 0,
+            under_way: None,
+            start: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Commits at the next opportunity, whatever the interval says.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        self.due = self.due.min(now);
+    }
+
+    fn begin(&mut self, step: Step) -> u64 {
+        self.last_id += 1;
+        self.under_way = Some(UnderWay {
+            id: self.last_id,
+            since: Instant::now(),
+            step,
+        });
+        self.last_id
+    }
+
+    /// Takes what is under way, if it is this one: late answers of given-up commits are ignored.
+    fn take(&mut self, id: u64) -> Option<Step> {
+        if self.under_way.as_ref().is_some_and(|u| u.id == id) {
+            return self.under_way.take().map(|u| u.step);
+        }
+        None
+    }
+}
+
+impl<S: Source, K: Sink> Worker<S, K> {
+    /// Begins a commit when one is due.
+    pub(super) fn commit_due(&mut self, now: Instant) {
+        if let Some(under_way) = &self.committer.under_way {
+            if now.duration_since(under_way.since) < PATIENCE {
+                return;
+            }
+            tracing::warn!(event = "commit_unanswered", subject = %self.subject, "a commit was not answered in time; it is made again");
+            Counters::add(&self.view.counters.commit_failures, 1);
+            self.committer.under_way = None;
+        }
+        if !self.committer.start.is_empty() {
+            return self.send_start();
+        }
+        if now < self.committer.due {
+            return;
+        }
+        self.committer.due = now + self.committer.interval;
+        let taken = self.snapshot();
+        if taken.is_empty() {
+            return;
+        }
+        if taken.len() == PARTITIONS {
+            self.committer.due = now;
+        }
+        let partitions: Vec<TopicPartition> = taken.iter().map(|t| t.partition.clone()).collect();
+        let topics = distinct_topics(&partitions);
+        let id = self.committer.begin(Step::Verifying(taken));
+        let _ = self.scout.send(Inquiry::Verify {
+            worker: self.index,
+            id,
+            topics,
+        });
+    }
+
+    /// The watermarks that moved since their last commit.
+    fn snapshot(&self) -> Vec<Taken> {
+        self.owned
+            .values()
+            .filter(|o| o.is_resolved() && o.placed)
+            .filter(|o| o.committed != Some(o.tracker.watermark()))
+            .take(PARTITIONS)
+            .map(|o| Taken {
+                partition: o.id.clone(),
+                life: o.life,
+                offset: o.tracker.watermark(),
+                leader_epoch: o.leader_epoch,
+            })
+            .collect()
+    }
+
+    /// The scout's word on the topics of a snapshot.
+    pub(super) fn verified(&mut self, id: u64, ids: TopicIdsNow) {
+        let Some(Step::Verifying(taken)) = self.committer.take(id) else {
+            return;
+        };
+        let ids = match ids {
+            Ok(ids) => ids,
+            Err(detail) => return self.commit_failed(&detail),
+        };
+        let (same, replaced): (Vec<Taken>, Vec<Taken>) = taken
+            .into_iter()
+            .filter(|t| {
+                self.owned
+                    .get(&t.partition)
+                    .is_some_and(|o| o.life == t.life)
+            })
+            .partition(|t| self.is_same_topic(t, &ids));
+        for taken in replaced {
+            self.topic_replaced(&taken.partition, &ids);
+        }
+        self.send(same);
+    }
+
+    fn is_same_topic(
+        &self,
+        taken: &Taken,
+        ids: &HashMap<std::sync::Arc<str>, TopicIdentity>,
+    ) -> bool {
+        let was = self
+            .owned
+            .get(&taken.partition)
+            .and_then(|o| o.topic_id.as_deref());
+        match (was, ids.get(&taken.partition.topic)) {
+            (Some(was), Some(TopicIdentity::Is(now))) => was == now,
+            (_, Some(TopicIdentity::Unknown)) | (None, Some(TopicIdentity::Is(_))) => true,
+            (_, Some(TopicIdentity::Gone) | None) => false,
+        }
+    }
+
+    fn topic_replaced(
+        &mut self,
+        tp: &TopicPartition,
+        ids: &HashMap<std::sync::Arc<str>, TopicIdentity>,
+    ) {
+        let Some(owned) = self.owned.get(tp) else {
+            return;
+        };
+        let (Some(was), Some(TopicIdentity::Is(now))) =
+            (owned.topic_id.clone(), ids.get(&tp.topic))
+        else {
+            // Gone for now: its offsets are not worth a commit (B023); the group tells us when it
+            // takes the partition away.
+            return;
+        };
+        if matches!(owned.phase, Phase::Releasing) {
+            return;
+        }
+        let reason = Reason::TopicReplaced {
+            was,
+            now: now.clone(),
+        };
+        tracing::error!(event = "topic_replaced", subject = %self.subject, topic = %tp.topic,
+            partition = tp.partition, "{reason}");
+        self.halt_for_good(tp, reason);
+    }
+
+    /// Halts a partition of which nothing may be committed or fetched any more; its position is
+    /// asked for again from time to time.
+    fn halt_for_good(&mut self, tp: &TopicPartition, reason: Reason) {
+        self.source.pause(std::slice::from_ref(tp));
+        if let Some(owned) = self.owned.get_mut(tp) {
+            owned.gate.close();
+            owned.backlog.clear();
+            // What is in flight belongs to a life that is over.
+            self.lives += 1;
+            owned.life = self.lives;
+            owned.in_flight = 0;
+            owned.cost = 0;
+            owned.sink = None;
+            owned.committed = Some(owned.tracker.rewind());
+            owned.halt(reason, RetryHow::Resolve, Instant::now());
+        }
+    }
+
+    fn send(&mut self, taken: Vec<Taken>) {
+        if taken.is_empty() {
+            return;
+        }
+        let target_cluster = self.targets.cluster_id().flatten();
+        let mut bytes = 0;
+        let entries: Vec<CommitEntry> = taken
+            .iter()
+            .map(|t| {
+                let topic_id = self
+                    .owned
+                    .get(&t.partition)
+                    .and_then(|o| o.topic_id.clone());
+                let metadata = CommitMetadata {
+                    topic_id,
+                    target_cluster: target_cluster.clone(),
+                    start: StartMark::Started,
+                }
+                .encode();
+                bytes += metadata.len();
+                CommitEntry {
+                    partition: t.partition.clone(),
+                    offset: t.offset,
+                    leader_epoch: t.leader_epoch,
+                    metadata,
+                }
+            })
+            .collect();
+        debug_assert!(bytes <= METADATA, "rule 13: 500 entries of about 60 bytes");
+        let id = self.committer.begin(Step::Sent(taken));
+        if let Err(detail) = self.source.commit(&entries, id) {
+            self.committer.under_way = None;
+            self.commit_failed(&detail);
+        }
+    }
+
+    /// The broker's answer.
+    pub(super) fn committed(&mut self, answer: CommitAnswer) {
+        let Some(step) = self.committer.take(answer.id) else {
+            return;
+        };
+        if let Some(error) = &answer.error {
+            self.commit_failed(error);
+            if matches!(step, Step::SentStart) {
+                self.start_failed();
+            }
+            return;
+        }
+        match step {
+            Step::Sent(taken) => self.committed_offsets(&taken, &answer),
+            Step::SentStart => self.start_committed(&answer),
+            Step::Verifying(_) => {}
+        }
+    }
+
+    fn committed_offsets(&mut self, taken: &[Taken], answer: &CommitAnswer) {
+        let mut failed = None;
+        for (tp, result) in &answer.results {
+            let Some(sent) = taken.iter().find(|t| t.partition == *tp) else {
+                continue;
+            };
+            match result {
+                Ok(_) => {
+                    if let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == sent.life) {
+                        owned.committed = Some(sent.offset);
+                        self.view
+                            .partition(tp, |v| v.committed = Some(sent.offset.0));
+                    }
+                }
+                Err(error) => failed = Some(error.clone()),
+            }
+        }
+        match failed {
+            Some(error) => self.commit_failed(&error),
+            None => Counters::add(&self.view.counters.commits, 1),
+        }
+    }
+
+    /// "Rebalance in progress", "illegal generation" and their like are no more than "later": copying
+    /// goes on, and the next commit says it all (B016, B023).
+    fn commit_failed(&mut self, error: &str) {
+        Counters::add(&self.view.counters.commit_failures, 1);
+        tracing::debug!(event = "commit_failed", subject = %self.subject, error);
+        self.committer.due = Instant::now() + AGAIN;
+    }
+
+    // --- the flow's start --------------------------------------------------------------------
+
+    /// The scout resolved the start of all matching partitions; this worker commits it, part by
+    /// part, the one that says `started` last.
+    pub(super) fn commit_start(&mut self, entries: Vec<CommitEntry>) {
+        self.committer.start = entries.chunks(PARTITIONS).map(<[_]>::to_vec).collect();
+        if self.committer.start.is_empty() {
+            self.start_failed();
+        }
+    }
+
+    fn send_start(&mut self) {
+        let Some(part) = self.committer.start.front().cloned() else {
+            return;
+        };
+        let id = self.committer.begin(Step::SentStart);
+        if let Err(detail) = self.source.commit(&part, id) {
+            self.committer.under_way = None;
+            self.commit_failed(&detail);
+            self.start_failed();
+        }
+    }
+
+    fn start_committed(&mut self, answer: &CommitAnswer) {
+        if answer.results.iter().any(|(_, r)| r.is_err()) {
+            return self.start_failed();
+        }
+        self.committer.start.pop_front();
+        if self.committer.start.is_empty() {
+            let waiting = self.unresolved();
+            self.resolve(waiting);
+        }
+    }
+
+    /// The start is unfinished: it is resolved anew, keeping what is committed already.
+    fn start_failed(&mut self) {
+        self.committer.start.clear();
+        let at = Instant::now() + AGAIN;
+        for tp in self.unresolved() {
+            if let Some(owned) = self.owned.get_mut(&tp) {
+                owned.phase = Phase::ResolveLater {
+                    at,
+                    reason: Reason::ResolvingPositions,
+                };
+            }
+        }
+    }
+
+    fn unresolved(&self) -> Vec<TopicPartition> {
+        self.owned
+            .values()
+            .filter(|o| matches!(o.phase, Phase::Resolving))
+            .map(|o| o.id.clone())
+            .collect()
+    }
+
+    /// Whether the watermark of every one of `partitions` is committed.
+    pub(super) fn is_committed(&self, partitions: &[TopicPartition]) -> bool {
+        partitions
+            .iter()
+            .filter_map(|tp| self.owned.get(tp))
+            .all(|o| !o.placed || !o.is_resolved() || o.committed == Some(o.tracker.watermark()))
+    }
+}

@@ -1,0 +1,365 @@
+//! A worker: the thread that owns one group member, the trackers of its partitions, and its commits.
+//!
+//! [`Worker::run`] is the summary: acks first, then what the scout and the keeper found, then what
+//! is due, then the next event of the source. One owner, so there is no lock order to know; and a
+//! rebalance is an event like any other, drained at our own pace.
+//!
+//! - `assign`: partitions arrive, get their position, wait for their target topic, are placed
+//! - `batch`: fetch → register → handlers → produce → ack → resolve
+//! - `recover`: a failed delivery is a barrier; rewind, isolation, halt, retry
+//! - `commit`: watermark → commit
+//! - `release`: revoke, loss and the final drain
+
+mod assign;
+mod batch;
+mod commit;
+mod owned;
+mod recover;
+mod release;
+mod report;
+mod ticket;
+
+use crate::flow::budget::Budget;
+use crate::flow::lane::{Handled, Lane, Lease};
+use crate::flow::listener::Announcer;
+use crate::flow::scout::{Finding, Inquiry};
+use crate::flow::sinks::Sinks;
+use crate::flow::stage::Stage;
+use crate::flow::target::{Ask, TargetView};
+use crate::flow::{Control, FlowSpec, Unconfirmed};
+use crate::observe::{Counters, FlowView, Reason};
+use crate::plane::{FetchEvent, Outcome, Sink, Source};
+use crate::record::TopicPartition;
+use commit::Committer;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use owned::Owned;
+use release::Release;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use ticket::Tickets;
+
+/// How long a poll waits when there is nothing to do.
+const IDLE_POLL: Duration = Duration::from_millis(100);
+/// How long one wait for acknowledgements takes while fetching is held.
+const HOLD_WAIT: Duration = Duration::from_millis(20);
+/// How long fetching is held by not polling, before partitions are paused: a pause throws away what
+/// the client has fetched ahead, and a resume takes about a second.
+const HOLD_LIMIT: Duration = Duration::from_secs(1);
+
+/// What other threads tell a worker.
+pub(crate) enum Note {
+    /// What became of records at the target.
+    Outcomes(Vec<Outcome>),
+    /// What became of a batch in a handler thread.
+    Handled { ticket: u32, handled: Handled },
+    /// What the scout found.
+    Finding(Finding),
+    /// The target's topics changed.
+    TargetChanged,
+    /// What the flow is told to do.
+    Control(Control),
+}
+
+/// How a worker ended.
+#[derive(Debug)]
+pub(crate) enum WorkerExit {
+    /// All drained and committed.
+    Drained,
+    /// Stopped with this unconfirmed.
+    Unconfirmed(Vec<Unconfirmed>),
+    /// Cannot go on.
+    Failed(Reason),
+    /// `on_error: abort_route`.
+    AbortRoute(Reason),
+}
+
+/// What a worker is made of.
+pub(crate) struct WorkerParts<S: Source, K: Sink> {
+    pub(crate) index: u8,
+    pub(crate) spec: Arc<FlowSpec>,
+    pub(crate) subject: Arc<str>,
+    pub(crate) view: Arc<FlowView>,
+    pub(crate) source: S,
+    pub(crate) inbox: Receiver<Note>,
+    pub(crate) scout: Sender<Inquiry>,
+    pub(crate) keeper: Sender<Ask>,
+    pub(crate) targets: Arc<TargetView>,
+    pub(crate) sinks: Arc<Sinks<K>>,
+    pub(crate) stage: Stage<S::Record, K>,
+    /// Handles batches of partitions in isolation, on this thread.
+    pub(crate) isolation_lane: Lane<K>,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) announcer: Announcer,
+    pub(crate) in_flight_bytes: u64,
+}
+
+/// A worker at work.
+pub(crate) struct Worker<S: Source, K: Sink> {
+    index: u8,
+    spec: Arc<FlowSpec>,
+    subject: Arc<str>,
+    source_name: Arc<str>,
+    view: Arc<FlowView>,
+    source: S,
+    inbox: Receiver<Note>,
+    scout: Sender<Inquiry>,
+    keeper: Sender<Ask>,
+    targets: Arc<TargetView>,
+    sinks: Arc<Sinks<K>>,
+    stage: Stage<S::Record, K>,
+    isolation_lane: Lane<K>,
+    /// The producer of partitions in isolation.
+    quarantine: Option<Arc<K>>,
+    lease: Arc<Lease>,
+    announcer: Announcer,
+    budget: Budget,
+    tickets: Tickets,
+    owned: BTreeMap<TopicPartition, Owned<S::Record, K>>,
+    /// Assignments so far; tells apart two lives of one partition here.
+    lives: u64,
+    committer: Committer,
+    release: Option<Release>,
+    /// The topics that match, with their partition counts.
+    topics: BTreeMap<String, i32>,
+    /// Since when fetching is held for want of budget.
+    held_since: Option<Instant>,
+    /// Whether placed partitions are paused for want of budget.
+    paused_all: bool,
+    draining: Option<Instant>,
+    exit: Option<WorkerExit>,
+    next_report: Instant,
+    next_retry_look: Instant,
+    source_is_usable: bool,
+}
+
+impl<S: Source, K: Sink> Worker<S, K> {
+    pub(crate) fn new(parts: WorkerParts<S, K>) -> Self {
+        let now = Instant::now();
+        let interval = parts.spec.route.commit_interval;
+        Self {
+            index: parts.index,
+            source_name: parts.spec.source.name.as_str().into(),
+            spec: parts.spec,
+            subject: parts.subject,
+            view: parts.view,
+            source: parts.source,
+            inbox: parts.inbox,
+            scout: parts.scout,
+            keeper: parts.keeper,
+            targets: parts.targets,
+            sinks: parts.sinks,
+            stage: parts.stage,
+            isolation_lane: parts.isolation_lane,
+            quarantine: None,
+            lease: parts.lease,
+            announcer: parts.announcer,
+            budget: Budget::new(parts.in_flight_bytes, now),
+            tickets: Tickets::default(),
+            owned: BTreeMap::new(),
+            lives: 0,
+            committer: Committer::new(interval, now),
+            release: None,
+            topics: BTreeMap::new(),
+            held_since: None,
+            paused_all: false,
+            draining: None,
+            exit: None,
+            next_report: now,
+            next_retry_look: now,
+            source_is_usable: true,
+        }
+    }
+
+    /// Works until the flow is told to stop, or cannot go on.
+    pub(crate) fn run(mut self) -> WorkerExit {
+        while self.exit.is_none() {
+            self.read_inbox();
+            self.tick();
+            if self.exit.is_some() {
+                break;
+            }
+            if self.is_held() {
+                self.wait_for_room();
+            } else {
+                let event = self.source.poll(self.poll_timeout());
+                self.lease.stamp();
+                self.serve(event);
+            }
+        }
+        self.end()
+    }
+
+    /// Takes every note that is there.
+    fn read_inbox(&mut self) {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(note) => self.take(note),
+                Err(crossbeam_channel::TryRecvError::Empty) => return,
+                Err(crossbeam_channel::TryRecvError::Disconnected) => {
+                    self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, note: Note) {
+        match note {
+            Note::Outcomes(outcomes) => outcomes.into_iter().for_each(|o| self.outcome(o)),
+            Note::Handled { ticket, handled } => self.handled(ticket, handled),
+            Note::Finding(finding) => self.found(finding),
+            Note::TargetChanged => self.target_changed(),
+            Note::Control(Control::Drain { deadline }) => self.drain(deadline),
+            Note::Control(Control::Abort) => {
+                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+            }
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        match finding {
+            Finding::Topics(topics) => self.topics_found(topics),
+            Finding::Resolved(resolved) => self.resolved(resolved),
+            Finding::CommitStart(entries) => self.commit_start(entries),
+            Finding::Verified { id, ids } => self.verified(id, ids),
+        }
+    }
+
+    /// What is due by the clock.
+    fn tick(&mut self) {
+        let now = Instant::now();
+        self.budget.tick(now);
+        self.retry_due(now);
+        self.commit_due(now);
+        self.release_step(now);
+        if now >= self.next_report {
+            self.report();
+            self.next_report = now + Duration::from_secs(1);
+        }
+    }
+
+    fn serve(&mut self, event: FetchEvent<S::Record>) {
+        match event {
+            FetchEvent::Batch(batch) => self.fetched(batch),
+            FetchEvent::Assigned(partitions) => self.assigned(partitions),
+            FetchEvent::Revoked(partitions) => self.revoked(partitions),
+            FetchEvent::Lost(partitions) => self.lost(&partitions),
+            FetchEvent::End(partition, offset) => self.end_reached(&partition, offset),
+            FetchEvent::Committed(answer) => self.committed(answer),
+            FetchEvent::OutOfRange(partition) => self.out_of_range(&partition),
+            FetchEvent::PartitionError {
+                partition,
+                detail,
+                kind,
+            } => self.partition_error(&partition, detail, kind),
+            FetchEvent::Fatal(detail) => {
+                self.source_is_usable = false;
+                self.finish(WorkerExit::Failed(Reason::Client { detail }));
+            }
+            FetchEvent::Idle => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Duration {
+        // In a release every acknowledgement counts: look at the inbox often.
+        if self.release.is_some() || self.committer.is_busy() {
+            Duration::from_millis(5)
+        } else {
+            IDLE_POLL
+        }
+    }
+
+    /// Whether fetching is held for want of budget or of room in a handler's queue. A release is
+    /// never held up: nothing new is taken in it.
+    fn is_held(&mut self) -> bool {
+        if self.release.is_some() || self.paused_all {
+            self.resume_if_room();
+            return false;
+        }
+        let full = self.budget.is_spent() || self.stage.is_full();
+        if !full {
+            self.held_since = None;
+            return false;
+        }
+        let since = *self.held_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > HOLD_LIMIT {
+            self.pause_all();
+            return false;
+        }
+        true
+    }
+
+    /// Holds by not polling: what the client has fetched ahead stays there. Short enough for the
+    /// group, since heartbeats go on by themselves.
+    fn wait_for_room(&mut self) {
+        let before = Instant::now();
+        match self.inbox.recv_timeout(HOLD_WAIT) {
+            Ok(note) => self.take(note),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+            }
+        }
+        self.lease.stamp();
+        let waited = before.elapsed().as_millis() as u64;
+        Counters::add(&self.view.counters.blocked_ms, waited);
+    }
+
+    fn pause_all(&mut self) {
+        let placed = self.placed();
+        self.source.pause(&placed);
+        self.paused_all = true;
+        Counters::add(&self.view.counters.pauses, placed.len() as u64);
+        tracing::debug!(event = "paused", subject = %self.subject, in_flight_bytes = self.budget.used());
+    }
+
+    fn resume_if_room(&mut self) {
+        if !self.paused_all || !self.budget.has_room() || self.stage.is_full() {
+            return;
+        }
+        self.paused_all = false;
+        self.held_since = None;
+        let flowing: Vec<TopicPartition> = self
+            .owned
+            .values()
+            .filter(|o| o.wants_records())
+            .map(|o| o.id.clone())
+            .collect();
+        self.source.resume(&flowing);
+    }
+
+    fn placed(&self) -> Vec<TopicPartition> {
+        self.owned
+            .values()
+            .filter(|o| o.placed)
+            .map(|o| o.id.clone())
+            .collect()
+    }
+
+    fn finish(&mut self, exit: WorkerExit) {
+        self.exit.get_or_insert(exit);
+    }
+
+    /// Leaves the group and says how it ended.
+    fn end(mut self) -> WorkerExit {
+        let exit = self
+            .exit
+            .take()
+            .unwrap_or_else(|| WorkerExit::Unconfirmed(self.unconfirmed()));
+        let patience = match self.draining {
+            Some(deadline) => deadline
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(500)),
+            None => Duration::from_secs(2),
+        };
+        for owned in self.owned.values() {
+            owned.gate.close();
+            self.view.forget(&owned.id);
+        }
+        if self.source_is_usable {
+            self.source.leave(patience);
+        }
+        exit
+    }
+}

@@ -1,0 +1,161 @@
+//! What a worker knows of one partition that is assigned to it.
+
+use crate::flow::lane::Gate;
+use crate::flow::tracker::Tracker;
+use crate::handler::{BoundChain, Failure};
+use crate::observe::Reason;
+use crate::plane::{Batch, Offset};
+use crate::record::TopicPartition;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a partition is doing. Every phase says what happens to its records.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Its position is asked for; not placed, or held.
+    Resolving,
+    /// The scout could not say; asked again at this time.
+    ResolveLater { at: Instant, reason: Reason },
+    /// Its position is known, its target topic is not ready.
+    AwaitingTopic,
+    /// Records go through.
+    Flowing,
+    /// A delivery failed: nothing is taken until everything in flight has an outcome.
+    Barrier(Trouble),
+    /// Records go one by one, or in short runs, on the quarantine handle.
+    Isolating(Isolation),
+    /// Held for a reason; tried again.
+    Halted { reason: Reason, retry: Retry },
+    /// On its way out: nothing is taken, what is in flight settles.
+    Releasing,
+}
+
+/// What a barrier is about, collected while it waits.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// Records up to here are suspects: they go alone until it is past.
+    pub(super) suspect_until: Option<Offset>,
+    /// A state of the world.
+    pub(super) world: Option<Reason>,
+    /// A record that `on_error: stop` holds.
+    pub(super) poison: Option<(Offset, Failure)>,
+    /// A record that `on_error: abort_route` stops the route for.
+    pub(super) abort: Option<(Offset, Failure)>,
+    /// The position was refused by the source.
+    pub(super) out_of_range: bool,
+}
+
+/// Isolation: which records are suspects, and how many go at once.
+#[derive(Debug)]
+pub(super) struct Isolation {
+    /// Suspects lie at or before this offset.
+    pub(super) until: Offset,
+    /// Records of the next run; doubles with each success, one after a failure.
+    pub(super) run: usize,
+}
+
+/// When and how a halted partition is tried again.
+#[derive(Clone, Debug)]
+pub(super) struct Retry {
+    pub(super) at: Instant,
+    pub(super) how: RetryHow,
+}
+
+/// What a retry does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RetryHow {
+    /// Sends the record at the watermark alone.
+    Isolate,
+    /// Asks for the position again.
+    Resolve,
+}
+
+/// First and longest pause between retries of a halted partition.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// One assigned partition.
+pub(super) struct Owned<R, K> {
+    pub(super) id: TopicPartition,
+    /// Which assignment this is.
+    pub(super) life: u64,
+    pub(super) gate: Arc<Gate>,
+    pub(super) phase: Phase,
+    pub(super) tracker: Tracker,
+    pub(super) chain: Option<Arc<BoundChain>>,
+    /// The topic's id when its position was resolved.
+    pub(super) topic_id: Option<String>,
+    pub(super) leader_epoch: i32,
+    /// Whether the source fetches it.
+    pub(super) placed: bool,
+    /// The producer it is on while it has records in flight.
+    pub(super) sink: Option<Arc<K>>,
+    /// Batches in flight.
+    pub(super) in_flight: u32,
+    /// Their cost.
+    pub(super) cost: u64,
+    /// Fetched while in isolation, and not yet sent.
+    pub(super) backlog: VecDeque<Batch<R>>,
+    /// The single record in flight in isolation, kept for its dead letter.
+    pub(super) lone: Option<Batch<R>>,
+    pub(super) committed: Option<Offset>,
+    pub(super) last_progress: Instant,
+    /// Halts in a row without a delivery in between.
+    pub(super) halts: u32,
+    /// Paused by itself: it holds much and makes no progress.
+    pub(super) paused_alone: bool,
+    /// An error that the source reported and retries by itself.
+    pub(super) source_fault: Option<Reason>,
+}
+
+impl<R, K> Owned<R, K> {
+    pub(super) fn new(id: TopicPartition, life: u64, now: Instant) -> Self {
+        Self {
+            id,
+            life,
+            gate: Arc::default(),
+            phase: Phase::Resolving,
+            tracker: Tracker::new(Offset(0)),
+            chain: None,
+            topic_id: None,
+            leader_epoch: -1,
+            placed: false,
+            sink: None,
+            in_flight: 0,
+            cost: 0,
+            backlog: VecDeque::new(),
+            lone: None,
+            committed: None,
+            last_progress: now,
+            halts: 0,
+            paused_alone: false,
+            source_fault: None,
+        }
+    }
+
+    /// Whether fetching may go on once budget allows.
+    pub(super) fn wants_records(&self) -> bool {
+        self.placed && !self.paused_alone && matches!(self.phase, Phase::Flowing)
+    }
+
+    /// Whether its position is known, so that its watermark means something.
+    pub(super) fn is_resolved(&self) -> bool {
+        !matches!(self.phase, Phase::Resolving | Phase::ResolveLater { .. }) || self.placed
+    }
+
+    /// A halt, with a pause that grows with each one in a row.
+    pub(super) fn halt(&mut self, reason: Reason, how: RetryHow, now: Instant) {
+        let pause = FIRST_RETRY
+            .saturating_mul(1 << self.halts.min(10))
+            .min(LONGEST_RETRY);
+        self.halts = self.halts.saturating_add(1);
+        self.phase = Phase::Halted {
+            reason,
+            retry: Retry {
+                at: now + pause,
+                how,
+            },
+        };
+    }
+}

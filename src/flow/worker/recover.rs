@@ -1,0 +1,474 @@
+//! A failed delivery is a barrier (`engine.md` rule 4): intake of the partition stops, everything in
+//! flight gets an outcome, then the partition goes back to its watermark with a new epoch.
+//!
+//! What follows depends on the cause:
+//! - another record's failure took it down: it flows on from the watermark;
+//! - a property of a record: it is isolated, one record or a short run at a time on the quarantine
+//!   handle, until it stands alone; then `on_error` decides;
+//! - a state of the world: halted with a reason, tried again for ever with growing pauses, first
+//!   with a single record. `skip` never discards for this (B076).
+
+use super::Worker;
+use super::owned::{Isolation, Owned, Phase, Retry, RetryHow, Trouble};
+use super::ticket::Ticket;
+use crate::config::spec::OnError;
+use crate::flow::lane::{Care, Stop, StopCause};
+use crate::flow::scout::Inquiry;
+use crate::handler::Failure;
+use crate::observe::{Counters, Reason};
+use crate::plane::{Batch, FaultKind, Offset, ProduceFault, Sink, Source};
+use crate::record::TopicPartition;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest run of records in isolation.
+const LONGEST_RUN: usize = 512;
+/// How often retries are looked for.
+pub(super) const RETRY_LOOK: Duration = Duration::from_millis(50);
+/// How soon a halted partition whose topic is not ready is looked at again.
+const NOT_READY: Duration = Duration::from_millis(500);
+
+impl<S: Source, K: Sink> Worker<S, K> {
+    /// The lane stopped within a batch.
+    pub(super) fn lane_stopped(&mut self, tp: &TopicPartition, life: u64, stop: Stop) {
+        let offset = stop.offset;
+        match stop.cause {
+            StopCause::Stale => self.barrier(tp, life, |_| {}),
+            StopCause::Poison(failure) => {
+                self.barrier(tp, life, |t| keep_lowest(&mut t.poison, offset, failure))
+            }
+            StopCause::Abort(failure) => {
+                self.barrier(tp, life, |t| keep_lowest(&mut t.abort, offset, failure))
+            }
+            StopCause::Oversize => self.barrier(tp, life, |t| t.suspect(offset)),
+            StopCause::Refused(fault) => self.delivery_failed(tp, life, offset, fault),
+            StopCause::Missing(topic) => {
+                let detail = "it is not there, or not known yet".to_owned();
+                self.barrier(tp, life, |t| {
+                    t.world = Some(Reason::TargetTopicMissing { topic, detail });
+                });
+            }
+            StopCause::TooFew { topic, has, needs } => self.barrier(tp, life, |t| {
+                t.world = Some(Reason::TargetTooFewPartitions { topic, has, needs });
+            }),
+        }
+    }
+
+    /// The target did not take a record.
+    pub(super) fn delivery_failed(
+        &mut self,
+        tp: &TopicPartition,
+        life: u64,
+        offset: Offset,
+        fault: ProduceFault,
+    ) {
+        let alone = self
+            .owned
+            .get(tp)
+            .is_some_and(|o| matches!(o.phase, Phase::Isolating(_)) && o.lone.is_some());
+        match fault.kind {
+            // It stands alone as the culprit: `settle_alone` decides when it has settled.
+            FaultKind::Record(_) if alone => {}
+            FaultKind::Record(_) => self.barrier(tp, life, |t| t.suspect(offset)),
+            FaultKind::Collateral => self.barrier(tp, life, |_| {}),
+            FaultKind::World => self.barrier(tp, life, |t| {
+                t.world = Some(Reason::TargetRefuses {
+                    detail: fault.detail,
+                });
+            }),
+            FaultKind::Missing => {
+                let topic = self.first_target(tp);
+                self.barrier(tp, life, |t| {
+                    t.world = Some(Reason::TargetTopicMissing {
+                        topic,
+                        detail: fault.detail,
+                    });
+                });
+            }
+        }
+    }
+
+    fn first_target(&self, tp: &TopicPartition) -> String {
+        self.owned
+            .get(tp)
+            .and_then(|o| o.chain.as_ref()?.targets().known.first().cloned())
+            .unwrap_or_else(|| tp.topic.to_string())
+    }
+
+    /// Begins a barrier, or adds to one.
+    fn barrier(&mut self, tp: &TopicPartition, life: u64, note: impl FnOnce(&mut Trouble)) {
+        let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == life) else {
+            return;
+        };
+        let mut trouble = Trouble::default();
+        match &mut owned.phase {
+            Phase::Barrier(trouble) => return note(trouble),
+            Phase::Isolating(isolation) => trouble.suspect(isolation.until),
+            Phase::Flowing => {}
+            _ => return,
+        }
+        note(&mut trouble);
+        self.stop_intake(tp);
+        if let Some(owned) = self.owned.get_mut(tp) {
+            owned.phase = Phase::Barrier(trouble);
+        }
+    }
+
+    /// Nothing more of this partition is taken: what lanes have queued is stale, what is fetched is
+    /// dropped, fetching is held. All of it is fetched again from the watermark.
+    fn stop_intake(&mut self, tp: &TopicPartition) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.gate.close();
+        owned.backlog.clear();
+        owned.lone = None;
+        if owned.placed {
+            self.source.pause(std::slice::from_ref(tp));
+        }
+    }
+
+    /// Everything in flight has an outcome: back to the watermark, and on as the trouble demands.
+    pub(super) fn after_barrier(&mut self, tp: &TopicPartition) {
+        let now = Instant::now();
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        let Phase::Barrier(trouble) = std::mem::replace(&mut owned.phase, Phase::Flowing) else {
+            return;
+        };
+        debug_assert_eq!(owned.in_flight, 0);
+        let watermark = owned.tracker.rewind();
+        owned.sink = None;
+        Counters::add(&self.view.counters.rewinds, 1);
+        if let Some((offset, failure)) = trouble.abort {
+            return self.abort_route(tp, offset, &describe(&failure));
+        }
+        if trouble.out_of_range {
+            owned.phase = Phase::Resolving;
+            let _ = self.scout.send(Inquiry::Recheck {
+                worker: self.index,
+                partition: tp.clone(),
+                position: watermark,
+            });
+            return;
+        }
+        if let Some((offset, failure)) = trouble.poison {
+            return self.halt(tp, poison(offset, &failure), now);
+        }
+        if let Some(reason) = trouble.world {
+            return self.halt(tp, reason, now);
+        }
+        if let Some(until) = trouble.suspect_until {
+            owned.phase = Phase::Isolating(Isolation { until, run: 1 });
+        }
+        self.fetch_from_watermark(tp);
+    }
+
+    /// Halts a partition that has nothing in flight.
+    fn halt(&mut self, tp: &TopicPartition, reason: Reason, now: Instant) {
+        self.stop_intake(tp);
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.tracker.rewind();
+        if owned.halts == 0 {
+            tracing::error!(event = "partition_halted", subject = %self.subject, topic = %tp.topic,
+                partition = tp.partition, offset = owned.tracker.watermark().0, reason = reason.code(), "{reason}");
+        }
+        let missing = matches!(reason, Reason::TargetTopicMissing { .. });
+        owned.halt(reason, RetryHow::Isolate, now);
+        if missing {
+            // The keeper looks at once, and makes the topic again if that is its business.
+            self.say_needs();
+        }
+    }
+
+    /// Halts a partition whatever it has in flight.
+    pub(super) fn halt_now(&mut self, tp: &TopicPartition, reason: Reason) {
+        let Some(owned) = self.owned.get(tp) else {
+            return;
+        };
+        if owned.in_flight == 0 {
+            self.halt(tp, reason, Instant::now());
+        } else {
+            let life = owned.life;
+            self.barrier(tp, life, |t| t.world = Some(reason));
+        }
+    }
+
+    /// Lets a placed partition flow from its watermark.
+    pub(super) fn flow_from_watermark(&mut self, tp: &TopicPartition) {
+        if let Some(owned) = self.owned.get_mut(tp) {
+            owned.phase = Phase::Flowing;
+            self.fetch_from_watermark(tp);
+        }
+    }
+
+    fn fetch_from_watermark(&mut self, tp: &TopicPartition) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        let watermark = owned.tracker.watermark();
+        owned.last_progress = Instant::now();
+        owned.paused_alone = false;
+        let flowing = matches!(owned.phase, Phase::Flowing);
+        if let Err(detail) = self.source.rewind(tp, watermark) {
+            tracing::debug!(event = "rewind_failed", subject = %self.subject, topic = %tp.topic,
+                partition = tp.partition, detail);
+            return self.halt(tp, Reason::Client { detail }, Instant::now());
+        }
+        if self.paused_all && flowing {
+            self.source.pause(std::slice::from_ref(tp));
+        }
+    }
+
+    /// Position refused: is it still in the log? Waits for what is in flight first.
+    pub(super) fn out_of_range(&mut self, tp: &TopicPartition) {
+        let Some(owned) = self.owned.get(tp) else {
+            return;
+        };
+        let (life, idle) = (owned.life, owned.in_flight == 0);
+        self.barrier(tp, life, |t| t.out_of_range = true);
+        if idle {
+            self.after_barrier(tp);
+        }
+    }
+
+    // --- retries -----------------------------------------------------------------------------
+
+    /// Halted partitions whose pause is over, and positions to ask for again.
+    pub(super) fn retry_due(&mut self, now: Instant) {
+        if now < self.next_retry_look || self.draining.is_some() {
+            return;
+        }
+        self.next_retry_look = now + RETRY_LOOK;
+        let mut resolve = Vec::new();
+        let mut isolate = Vec::new();
+        for owned in self.owned.values() {
+            match &owned.phase {
+                Phase::ResolveLater { at, .. } if *at <= now => resolve.push(owned.id.clone()),
+                Phase::Halted { retry, .. } if retry.at <= now => match retry.how {
+                    RetryHow::Resolve => resolve.push(owned.id.clone()),
+                    RetryHow::Isolate => isolate.push(owned.id.clone()),
+                },
+                _ => {}
+            }
+        }
+        self.resolve(resolve);
+        for tp in isolate {
+            self.retry_alone(&tp, now);
+        }
+    }
+
+    /// Sends the record at the watermark alone; if it arrives, the partition flows.
+    fn retry_alone(&mut self, tp: &TopicPartition, now: Instant) {
+        let unready = match self.owned.get(tp) {
+            Some(owned) => self.unready(owned),
+            None => return,
+        };
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        if let Some(reason) = unready {
+            owned.phase = Phase::Halted {
+                reason,
+                retry: Retry {
+                    at: now + NOT_READY,
+                    how: RetryHow::Isolate,
+                },
+            };
+            return;
+        }
+        owned.phase = Phase::Isolating(Isolation {
+            until: owned.tracker.watermark(),
+            run: 1,
+        });
+        self.fetch_from_watermark(tp);
+    }
+
+    /// The target's topics changed: what waits for one is tried now.
+    pub(super) fn retry_missing(&mut self) {
+        let now = Instant::now();
+        for owned in self.owned.values_mut() {
+            if let Phase::Halted { reason, retry } = &mut owned.phase
+                && matches!(
+                    reason,
+                    Reason::TargetTopicMissing { .. }
+                        | Reason::TargetTooFewPartitions { .. }
+                        | Reason::AwaitingTopic { .. }
+                )
+            {
+                retry.at = now;
+            }
+        }
+    }
+
+    // --- isolation ---------------------------------------------------------------------------
+
+    /// A batch of a partition in isolation: kept, and sent in runs.
+    pub(super) fn isolate_later(&mut self, batch: Batch<S::Record>) {
+        let tp = batch.partition.clone();
+        let Some(owned) = self.owned.get_mut(&tp) else {
+            return;
+        };
+        owned.backlog.push_back(batch);
+        // One batch is enough to go on with; the rest stays with the client or the broker.
+        self.source.pause(std::slice::from_ref(&tp));
+        if self.owned.get(&tp).is_some_and(|o| o.in_flight == 0) {
+            self.isolation_step(&tp);
+        }
+    }
+
+    /// Sends the next run, or ends the isolation when the suspects are behind.
+    pub(super) fn isolation_step(&mut self, tp: &TopicPartition) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        let Phase::Isolating(isolation) = &mut owned.phase else {
+            return;
+        };
+        if owned.lone.take().is_some() || owned.tracker.is_idle() && isolation.run > 1 {
+            isolation.run = (isolation.run * 2).min(LONGEST_RUN);
+        }
+        if owned.tracker.position() > isolation.until {
+            return self.end_isolation(tp);
+        }
+        let run = isolation.run;
+        let Some(mut batch) = owned.backlog.pop_front() else {
+            self.source.resume(std::slice::from_ref(tp));
+            return;
+        };
+        let now = batch.split_front(run);
+        if !batch.records.is_empty() {
+            owned.backlog.push_front(batch);
+        }
+        self.send_isolated(tp, now, Care::Isolated);
+    }
+
+    fn end_isolation(&mut self, tp: &TopicPartition) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        tracing::info!(event = "partition_recovered", subject = %self.subject, topic = %tp.topic,
+            partition = tp.partition, watermark = owned.tracker.watermark().0);
+        owned.phase = Phase::Flowing;
+        owned.halts = 0;
+        owned.sink = None;
+        let backlog = std::mem::take(&mut owned.backlog);
+        for batch in backlog {
+            self.dispatch(batch);
+        }
+        if !self.paused_all {
+            self.source.resume(std::slice::from_ref(tp));
+        }
+    }
+
+    fn send_isolated(&mut self, tp: &TopicPartition, batch: Batch<S::Record>, care: Care) {
+        let sink = match self.quarantine_sink() {
+            Ok(sink) => sink,
+            Err(detail) => return self.halt(tp, Reason::Client { detail }, Instant::now()),
+        };
+        let alone = batch.records.len() == 1;
+        let Some(job) = self.register(batch, sink, care) else {
+            return;
+        };
+        let handled = self.isolation_lane.run(&job);
+        let number = job.ticket;
+        if alone && let Some(owned) = self.owned.get_mut(tp) {
+            owned.lone = Some(job.batch);
+        }
+        self.handled(number, handled);
+    }
+
+    fn quarantine_sink(&mut self) -> Result<Arc<K>, String> {
+        self.sinks.usable(&mut self.quarantine)
+    }
+
+    /// If the settled batch was one record that stood alone as the culprit, `on_error` decides here.
+    pub(super) fn may_be_settled_alone(&mut self, ticket: &Ticket) -> bool {
+        let Some((offset, fault)) = &ticket.failure else {
+            return false;
+        };
+        let FaultKind::Record(code) = fault.kind else {
+            return false;
+        };
+        let alone = self
+            .owned
+            .get(&ticket.partition)
+            .is_some_and(|o| matches!(o.phase, Phase::Isolating(_)) && o.lone.is_some());
+        if !alone || ticket.records != 1 {
+            return false;
+        }
+        let failure = Failure {
+            code,
+            detail: fault.detail.clone(),
+        };
+        self.settle_alone(ticket, *offset, failure);
+        true
+    }
+
+    fn settle_alone(&mut self, ticket: &Ticket, offset: Offset, failure: Failure) {
+        let tp = &ticket.partition;
+        let counters = &self.view.counters;
+        let was_letter = ticket.counts.dead_lettered > 0;
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        tracing::warn!(event = "record_failed", subject = %self.subject, topic = %tp.topic, partition = tp.partition,
+            offset = offset.0, failure = failure.code.as_str(), on_error = ?self.spec.route.on_error, "{}", failure.detail);
+        match self.spec.route.on_error {
+            OnError::Skip => {
+                Counters::add(&counters.skipped_records, 1);
+                owned.tracker.resolve(ticket.batch);
+                one_at_a_time(owned);
+                self.isolation_step(tp);
+            }
+            OnError::DeadLetter if !was_letter => {
+                Counters::add(&counters.discarded_records, 1);
+                owned.tracker.cut(ticket.batch, offset);
+                if let Some(batch) = owned.lone.take() {
+                    self.send_isolated(tp, batch, Care::DeadLetter(failure));
+                }
+            }
+            OnError::AbortRoute => self.abort_route(tp, offset, &describe(&failure)),
+            OnError::Stop | OnError::DeadLetter => {
+                Counters::add(&counters.discarded_records, 1);
+                owned.tracker.cut(ticket.batch, offset);
+                self.halt(tp, poison(offset, &failure), Instant::now());
+            }
+        }
+    }
+}
+
+impl Trouble {
+    fn suspect(&mut self, offset: Offset) {
+        let until = self.suspect_until.get_or_insert(offset);
+        *until = (*until).max(offset);
+    }
+}
+
+fn one_at_a_time<R, K>(owned: &mut Owned<R, K>) {
+    owned.lone = None;
+    if let Phase::Isolating(isolation) = &mut owned.phase {
+        isolation.run = 1;
+    }
+}
+
+fn keep_lowest(slot: &mut Option<(Offset, Failure)>, offset: Offset, failure: Failure) {
+    if slot.as_ref().is_none_or(|(lowest, _)| offset < *lowest) {
+        *slot = Some((offset, failure));
+    }
+}
+
+fn poison(offset: Offset, failure: &Failure) -> Reason {
+    Reason::PoisonRecord {
+        offset: offset.0,
+        failure: failure.code.as_str().to_owned(),
+        detail: failure.detail.clone(),
+    }
+}
+
+fn describe(failure: &Failure) -> String {
+    format!("{}: {}", failure.code, failure.detail)
+}
