@@ -1,1 +1,2 @@
-//! (in the making)
+//! Tests on real Apache Kafka.
+mod smoke;
