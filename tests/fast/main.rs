@@ -1,1 +1,4 @@
-//! (in the making)
+//! Tests that need no Kafka: everything here runs in this process, embedded clusters included.
+
+mod embedded;
+mod embedded_flow;
