@@ -223,7 +223,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn unconfirmed(&self) -> Vec<Unconfirmed> {
         self.owned
             .values()
-            .filter(|o| o.placed)
+            .filter(|o| o.placed && !o.vanished)
             .filter(|o| o.in_flight > 0 || o.committed != Some(o.tracker.watermark()))
             .map(|o| Unconfirmed {
                 partition: o.id.clone(),
