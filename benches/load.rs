@@ -29,9 +29,30 @@ impl Load {
             batch_bytes,
         };
         vec![
-            load("1.5 M × 944 B, uncompressed", "large", 1.5e6, 944, "none", "1000000"),
-            load("1.5 M × 944 B, LZ4", "large-lz4", 1.5e6, 944, "lz4", "1000000"),
-            load("5 M × 70 B, LZ4, 16 KB batches", "small-lz4", 5e6, 70, "lz4", "16384"),
+            load(
+                "1.5 M × 944 B, uncompressed",
+                "large",
+                1.5e6,
+                944,
+                "none",
+                "1000000",
+            ),
+            load(
+                "1.5 M × 944 B, LZ4",
+                "large-lz4",
+                1.5e6,
+                944,
+                "lz4",
+                "1000000",
+            ),
+            load(
+                "5 M × 70 B, LZ4, 16 KB batches",
+                "small-lz4",
+                5e6,
+                70,
+                "lz4",
+                "16384",
+            ),
         ]
     }
 
@@ -49,7 +70,12 @@ impl Load {
         for i in 0..self.records {
             let partition = (i % PARTITIONS as u64) as i32;
             let (key, value) = (i.to_be_bytes(), text.next());
-            let record = || BaseRecord::to(&self.topic).partition(partition).key(&key).payload(value);
+            let record = || {
+                BaseRecord::to(&self.topic)
+                    .partition(partition)
+                    .key(&key)
+                    .payload(value)
+            };
             while producer.send(record()).is_err() {
                 producer.poll(Duration::from_millis(10));
             }
@@ -57,7 +83,9 @@ impl Load {
                 producer.poll(Duration::ZERO);
             }
         }
-        producer.flush(Duration::from_secs(120)).expect("all written");
+        producer
+            .flush(Duration::from_secs(120))
+            .expect("all written");
     }
 
     pub fn empty_target(&self, target: &str, topic: &str) {

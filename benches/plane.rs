@@ -26,7 +26,10 @@ fn main() {
         .unwrap_or(1.0);
     let c2 = |name| Cluster::builder(name).jvm_arg("-XX:TieredStopAtLevel=4");
     let [source, target] = start_all([c2("source"), c2("target")]).expect("two clusters");
-    println!("{:<34} {:<8} {:>6} {:>8} {:>9} {:>8} {:>7}", "load", "who", "cpu s", "µs/rec", "MB/s wall", "RSS MB", "ratio");
+    println!(
+        "{:<34} {:<8} {:>6} {:>8} {:>9} {:>8} {:>7}",
+        "load", "who", "cpu s", "µs/rec", "MB/s wall", "RSS MB", "ratio"
+    );
     for load in Load::all(scale) {
         load.write(&source.bootstrap());
         compare(&load, &source.bootstrap(), &target.bootstrap());
@@ -38,10 +41,17 @@ fn compare(load: &Load, source: &str, target: &str) {
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         load.empty_target(target, &format!("{}-bare-{run}", load.topic));
-        bare.push(measure(Command::new(std::env::current_exe().expect("own path")).args([
-            "bare", source, target, &load.topic, &format!("{}-bare-{run}", load.topic),
-            &load.records.to_string(), load.codec,
-        ])));
+        bare.push(measure(
+            Command::new(std::env::current_exe().expect("own path")).args([
+                "bare",
+                source,
+                target,
+                &load.topic,
+                &format!("{}-bare-{run}", load.topic),
+                &load.records.to_string(),
+                load.codec,
+            ]),
+        ));
         let file = folder.path().join(format!("{run}.yaml"));
         std::fs::write(&file, load.route(source, target, run)).expect("the file");
         ours.push(measure(mirror(&file)));
@@ -53,7 +63,9 @@ fn compare(load: &Load, source: &str, target: &str) {
 
 fn mirror(file: &Path) -> &'static mut Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mirror"));
-    command.args(["run", "--until-caught-up", "--no-progress"]).arg(file);
+    command
+        .args(["run", "--until-caught-up", "--no-progress"])
+        .arg(file);
     command.stderr(Stdio::null());
     Box::leak(Box::new(command))
 }
@@ -68,7 +80,10 @@ struct Cost {
 /// Runs a process to its end; what it cost comes from the system's own accounting of that process.
 fn measure(command: &mut Command) -> Cost {
     let started = std::time::Instant::now();
-    let child = command.stdout(Stdio::null()).spawn().expect("the contender starts");
+    let child = command
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the contender starts");
     let mut status = 0;
     // SAFETY: plain out parameters; the child is ours and waited for once, here.
     #[allow(unsafe_code)]
@@ -97,6 +112,14 @@ fn show(load: &Load, who: &str, costs: &[Cost], against: f64) {
     let wall = costs.iter().map(|c| c.wall_s).fold(f64::MAX, f64::min);
     let rss = costs.iter().map(|c| c.rss_mb).max().unwrap_or(0);
     let megabytes = load.records as f64 * load.bytes as f64 / 1e6;
-    println!("{:<34} {:<8} {:>6.2} {:>8.2} {:>9.0} {:>8} {:>7.2}", load.name, who, cpu,
-        cpu / load.records as f64 * 1e6, megabytes / wall, rss, cpu / against);
+    println!(
+        "{:<34} {:<8} {:>6.2} {:>8.2} {:>9.0} {:>8} {:>7.2}",
+        load.name,
+        who,
+        cpu,
+        cpu / load.records as f64 * 1e6,
+        megabytes / wall,
+        rss,
+        cpu / against
+    );
 }

@@ -17,6 +17,8 @@ mod owned;
 mod recover;
 mod release;
 mod report;
+#[cfg(test)]
+mod tests;
 mod ticket;
 
 use crate::flow::budget::Budget;
