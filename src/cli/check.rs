@@ -166,7 +166,10 @@ pub fn cost_class(reads: Reads) -> &'static str {
 }
 
 fn summary(found: &[Diagnostic]) -> String {
-    let errors = found.iter().filter(|d| d.severity() == Severity::Error).count();
+    let errors = found
+        .iter()
+        .filter(|d| d.severity() == Severity::Error)
+        .count();
     match (errors, found.len() - errors) {
         (0, 0) => "ok".to_owned(),
         (0, warnings) => format!("ok, {}", count(warnings, "warning")),
@@ -182,7 +185,11 @@ fn count(number: usize, word: &str) -> String {
     }
 }
 
-fn write_json(out: &mut dyn Write, found: &[Diagnostic], loaded: Option<&Loaded>) -> io::Result<()> {
+fn write_json(
+    out: &mut dyn Write,
+    found: &[Diagnostic],
+    loaded: Option<&Loaded>,
+) -> io::Result<()> {
     let routes = loaded.into_iter().flat_map(|l| l.spec.routes.values());
     let routes: Vec<Value> = routes
         .map(|route| {
@@ -211,7 +218,12 @@ mod tests {
     use crate::flow::listener::Listeners;
     use crate::handler::Registry;
 
-    fn check(text: &str, format: Format, warnings: Warnings, demand: Demand) -> (Outcome, String, String) {
+    fn check(
+        text: &str,
+        format: Format,
+        warnings: Warnings,
+        demand: Demand,
+    ) -> (Outcome, String, String) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("m.yaml");
         std::fs::write(&file, text).unwrap();
@@ -248,7 +260,10 @@ mod tests {
         let text = SOUND.replace("[orders]", "[orders.eu]");
         let (outcome, _, err) = check(&text, PLAIN, Warnings::Deny, Demand::Sound);
         assert_eq!(outcome.code(), 3);
-        assert!(err.contains("warning[W0601]") && err.ends_with("ok, 1 warning\n"), "{err}");
+        assert!(
+            err.contains("warning[W0601]") && err.ends_with("ok, 1 warning\n"),
+            "{err}"
+        );
         let (outcome, _, _) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);
         assert_eq!(outcome.code(), 0);
     }
@@ -271,7 +286,10 @@ mod tests {
         let text = SOUND.replace("routes:", "defaults: { on_error: skip }\nroutes:");
         let (outcome, _, err) = check(&text, PLAIN, Warnings::Allow, Demand::NoDataLoss);
         assert_eq!(outcome, Outcome::Invalid);
-        assert!(err.contains("E0501") && err.contains("m.yaml:5:23"), "{err}");
+        assert!(
+            err.contains("E0501") && err.contains("m.yaml:5:23"),
+            "{err}"
+        );
         let (outcome, _, _) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);
         assert_eq!(outcome, Outcome::Ok);
     }

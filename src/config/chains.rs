@@ -54,7 +54,11 @@ impl<'a> Chains<'a> {
 
     /// The chains that no route uses.
     pub fn unused(&self) -> impl Iterator<Item = &str> {
-        let names = self.named.into_iter().flatten().map(|(name, _)| name.as_str());
+        let names = self
+            .named
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str());
         names.filter(|name| !self.used.contains(*name))
     }
 
@@ -192,7 +196,10 @@ fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
 fn place_of_fault(fault: &str, steps: &Steps) -> String {
     let inside = fault.trim_start_matches('/');
     let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
-    let step = index.parse::<usize>().ok().and_then(|i| steps.pointers.get(i));
+    let step = index
+        .parse::<usize>()
+        .ok()
+        .and_then(|i| steps.pointers.get(i));
     match (step, rest) {
         (Some(step), "") => step.clone(),
         (Some(step), rest) => format!("{step}/{rest}"),

@@ -101,7 +101,12 @@ impl Faults<'_> {
             }
             Kind::Pattern { .. } => match unit_of(error) {
                 Some(unit) => self.unit(&at, value, unit),
-                None => self.say(&at, Code::WrongValue, self.subject(&at) + " is not of the form it must have", None),
+                None => self.say(
+                    &at,
+                    Code::WrongValue,
+                    self.subject(&at) + " is not of the form it must have",
+                    None,
+                ),
             },
             kind => {
                 let message = format!("{} {}", self.subject(&at), bound(kind));
@@ -116,7 +121,8 @@ impl Faults<'_> {
             let place = self.document.place_of_key(&key);
             let help = suggest::help(name, known.iter().map(String::as_str));
             let message = format!("unknown key `{name}`");
-            self.found.push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
+            self.found
+                .push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
             self.wrong.push(key);
         }
     }
@@ -125,7 +131,8 @@ impl Faults<'_> {
     fn missing(&mut self, at: &str, name: &str) {
         let place = self.document.place_of_key(at);
         let message = format!("{} has no `{name}`", self.subject(at));
-        self.found.push(Diagnostic::new(Code::MissingKey, place, message));
+        self.found
+            .push(Diagnostic::new(Code::MissingKey, place, message));
     }
 
     fn wrong_type(&mut self, at: &str, value: &Value, expected: &[String]) {
@@ -136,7 +143,11 @@ impl Faults<'_> {
             return self.say(at, Code::WrongType, message, Some(help));
         }
         let found = in_words(type_of(value));
-        let message = format!("{} must be {}, not {found}", self.subject(at), names.join(" or "));
+        let message = format!(
+            "{} must be {}, not {found}",
+            self.subject(at),
+            names.join(" or ")
+        );
         let quotable = value.is_number() || value.is_boolean();
         let quote = quotable && expected.iter().any(|t| t == "string");
         let help = quote.then(|| format!("write it in quotes: '{}'", self.shown(at, value)));
@@ -189,7 +200,8 @@ impl Faults<'_> {
 
     fn say(&mut self, at: &str, code: Code, message: String, help: Option<String>) {
         let place = self.document.place(at);
-        self.found.push(Diagnostic::new(code, place, message).help_if(help));
+        self.found
+            .push(Diagnostic::new(code, place, message).help_if(help));
         self.wrong.push(at.to_owned());
     }
 
@@ -217,7 +229,9 @@ fn siblings(error: &ValidationError<'_>) -> Vec<String> {
     let object = path.rsplit_once('/').map_or("", |(object, _)| object);
     let known = schema::schema().pointer(&format!("{object}/properties"));
     let known = known.and_then(Value::as_object);
-    known.map(|k| k.keys().cloned().collect()).unwrap_or_default()
+    known
+        .map(|k| k.keys().cloned().collect())
+        .unwrap_or_default()
 }
 
 /// The unit that the field has, if it has one.

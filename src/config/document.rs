@@ -246,9 +246,15 @@ mod tests {
             "version: 1\nroutes:\n  b: {source: y}\ntests: [2]\n",
         ]);
         assert!(found.is_empty(), "{found:?}");
-        assert_eq!(document.place("/routes/b/source").to_string(), "1.yaml:3:15");
+        assert_eq!(
+            document.place("/routes/b/source").to_string(),
+            "1.yaml:3:15"
+        );
         assert_eq!(document.place("/tests/1").to_string(), "1.yaml:4:9");
-        assert_eq!(document.place("/routes/a/nothing").to_string(), "0.yaml:2:13");
+        assert_eq!(
+            document.place("/routes/a/nothing").to_string(),
+            "0.yaml:2:13"
+        );
     }
 
     #[test]
@@ -267,8 +273,12 @@ mod tests {
 
     #[test]
     fn a_setting_of_a_route_may_stand_in_the_defaults() {
-        let (document, _) = join(&["defaults: {limits: {in_flight: x}}\nroutes: {a: {source: b}}\n"]);
-        assert_eq!(document.place("/routes/a/limits/in_flight").to_string(), "0.yaml:1:32");
+        let (document, _) =
+            join(&["defaults: {limits: {in_flight: x}}\nroutes: {a: {source: b}}\n"]);
+        assert_eq!(
+            document.place("/routes/a/limits/in_flight").to_string(),
+            "0.yaml:1:32"
+        );
     }
 
     #[test]

@@ -101,7 +101,11 @@ impl Pass<'_> {
         }
         // Empty counts as missing where something is given for that case, as in a shell.
         let value = (self.environment)(name).filter(|v| fallback.is_empty() || !v.is_empty());
-        match (value, fallback.strip_prefix(":-"), fallback.strip_prefix(":?")) {
+        match (
+            value,
+            fallback.strip_prefix(":-"),
+            fallback.strip_prefix(":?"),
+        ) {
             (Some(value), _, _) => value,
             (None, Some(default), _) => default.to_owned(),
             (None, None, why) => {
@@ -143,7 +147,11 @@ impl Pass<'_> {
     }
 
     fn spot_folder(&self, at: &str) -> PathBuf {
-        let file = self.tree.spots.get(at).map_or(self.tree.file, |s| s.value.file);
+        let file = self
+            .tree
+            .spots
+            .get(at)
+            .map_or(self.tree.file, |s| s.value.file);
         let folder = self.sources.get(file).map(|s| s.folder());
         folder.unwrap_or(Path::new("")).to_path_buf()
     }
@@ -151,7 +159,13 @@ impl Pass<'_> {
     fn bad(&mut self, at: &str, token: &str, message: &str) {
         let help = "write `${NAME}`, `${NAME:-default}`, `${NAME:?why}` or `${file:/path}`, \
                     and `$${` for a literal `${`";
-        self.report(Code::BadSubstitution, at, token, message.to_owned(), help.to_owned());
+        self.report(
+            Code::BadSubstitution,
+            at,
+            token,
+            message.to_owned(),
+            help.to_owned(),
+        );
     }
 
     fn report(&mut self, code: Code, at: &str, token: &str, message: String, help: String) {
@@ -192,7 +206,13 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        interpolate(&mut tree, &sources, &environment, &mut Vec::new(), &mut found);
+        interpolate(
+            &mut tree,
+            &sources,
+            &environment,
+            &mut Vec::new(),
+            &mut found,
+        );
         (tree.value, found)
     }
 
@@ -213,9 +233,14 @@ mod tests {
 
     #[test]
     fn failures_have_positions() {
-        let (_, found) = run("a: 'x ${NO}'\nb: '${NO:?the listener}'\nc: '${}'\nd: 'a${'\ne: '${file:/no/such}'\nf: '${NO:x}'\n");
+        let (_, found) = run(
+            "a: 'x ${NO}'\nb: '${NO:?the listener}'\nc: '${}'\nd: 'a${'\ne: '${file:/no/such}'\nf: '${NO:x}'\n",
+        );
         let lines: Vec<_> = found.iter().map(Diagnostic::one_line).collect();
-        assert_eq!(lines[0], "m.yaml:1:6: error[E0202]: the variable `NO` is not set");
+        assert_eq!(
+            lines[0],
+            "m.yaml:1:6: error[E0202]: the variable `NO` is not set"
+        );
         assert_eq!(
             lines[1],
             "m.yaml:2:5: error[E0202]: the variable `NO` is not set: the listener"

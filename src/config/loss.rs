@@ -12,9 +12,18 @@ pub fn no_data_loss(loaded: &Loaded) -> Vec<Diagnostic> {
     for route in loaded.spec.routes.values() {
         of_route(route, loaded, &mut found);
     }
-    let handlers = loaded.document.value.get("handlers").and_then(Value::as_object);
+    let handlers = loaded
+        .document
+        .value
+        .get("handlers")
+        .and_then(Value::as_object);
     for (name, steps) in handlers.into_iter().flatten() {
-        of_steps(steps, &pointer::child("/handlers", name), loaded, &mut found);
+        of_steps(
+            steps,
+            &pointer::child("/handlers", name),
+            loaded,
+            &mut found,
+        );
     }
     crate::config::diagnostic::arrange(&mut found);
     found
@@ -29,8 +38,15 @@ fn of_route(route: &RouteSpec, loaded: &Loaded, found: &mut Vec<Diagnostic>) {
     };
     let settings = [
         ("on_gap", gap),
-        ("on_error", (route.on_error == OnError::Skip).then_some("`on_error: skip` leaves records out")),
-        ("start", (route.start == Start::Latest).then_some("`start: latest` leaves out what is there already")),
+        (
+            "on_error",
+            (route.on_error == OnError::Skip).then_some("`on_error: skip` leaves records out"),
+        ),
+        (
+            "start",
+            (route.start == Start::Latest)
+                .then_some("`start: latest` leaves out what is there already"),
+        ),
     ];
     for (name, message) in settings {
         if let Some(message) = message {

@@ -8,9 +8,17 @@ use std::sync::LazyLock;
 /// Whether the value of a key of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["password", "secret", "token", "jaas", "passphrase", "key.pem", "credential"]
-        .iter()
-        .any(|word| name.contains(word))
+    [
+        "password",
+        "secret",
+        "token",
+        "jaas",
+        "passphrase",
+        "key.pem",
+        "credential",
+    ]
+    .iter()
+    .any(|word| name.contains(word))
 }
 
 /// Whether the node at `pointer` is a secret: a secret name anywhere above it, or a mask's key.
@@ -37,7 +45,10 @@ pub fn mask_tree(sources: &mut Sources, tree: &Tree) {
 pub fn mask_text(sources: &mut Sources, file: usize) {
     static SECRET: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let words = "password|secret|token|jaas|passphrase|key.pem|credential";
-        Regex::new(&format!(r#"(?i)(?:{words})[\w.\-]*['"]?[ \t]*:[ \t]*([^\r\n]+)"#)).ok()
+        Regex::new(&format!(
+            r#"(?i)(?:{words})[\w.\-]*['"]?[ \t]*:[ \t]*([^\r\n]+)"#
+        ))
+        .ok()
     });
     let (Some(secret), Some(source)) = (SECRET.as_ref(), sources.get(file)) else {
         return;
@@ -58,7 +69,13 @@ fn star(text: &mut String, range: std::ops::Range<usize>) {
     };
     let stars: String = part
         .bytes()
-        .map(|b| if b == b'\n' || b == b'\r' { char::from(b) } else { '*' })
+        .map(|b| {
+            if b == b'\n' || b == b'\r' {
+                char::from(b)
+            } else {
+                '*'
+            }
+        })
         .collect();
     text.replace_range(range, &stars);
 }

@@ -45,10 +45,10 @@ fn without_null(schema: &mut Schema) {
 /// A struct of the file: every key known, every key optional, absent and `null` never the same.
 macro_rules! raw {
     ($($(#[$about:meta])* pub struct $name:ident { $($fields:tt)* })*) => {
-        $($(#[$about])*
-        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        $(#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         #[schemars(transform = without_null)]
+        $(#[$about])*
         pub struct $name { $($fields)* })*
     };
 }

@@ -72,7 +72,9 @@ fn read_one(path: PathBuf, environment: &Environment<'_>, reading: &mut Reading)
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
-            reading.found.push(Diagnostic::of_file(Code::Unreadable, &path, message));
+            reading
+                .found
+                .push(Diagnostic::of_file(Code::Unreadable, &path, message));
             reading.files.push((path, Vec::new()));
             return Vec::new();
         }
@@ -80,7 +82,9 @@ fn read_one(path: PathBuf, environment: &Environment<'_>, reading: &mut Reading)
     reading.files.push((path.clone(), bytes.clone()));
     let Ok(text) = String::from_utf8(bytes) else {
         let message = "the file is not UTF-8 text";
-        reading.found.push(Diagnostic::of_file(Code::Unreadable, path, message));
+        reading
+            .found
+            .push(Diagnostic::of_file(Code::Unreadable, path, message));
         return Vec::new();
     };
     let file = reading.sources.add(path, text);
@@ -89,7 +93,12 @@ fn read_one(path: PathBuf, environment: &Environment<'_>, reading: &mut Reading)
         return Vec::new();
     };
     mask::mask_tree(&mut reading.sources, &tree);
-    let Reading { sources, files, found, .. } = reading;
+    let Reading {
+        sources,
+        files,
+        found,
+        ..
+    } = reading;
     interpolate::interpolate(&mut tree, sources, environment, files, found);
     let included = includes(&tree, sources, found);
     reading.trees.push(tree);
@@ -114,7 +123,11 @@ fn expand(path: &Path, found: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
 /// keeps `..data` beside the files).
 fn list(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     let here = Path::new(".");
-    let opened = if folder.as_os_str().is_empty() { here } else { folder };
+    let opened = if folder.as_os_str().is_empty() {
+        here
+    } else {
+        folder
+    };
     let Ok(entries) = std::fs::read_dir(opened) else {
         return Vec::new();
     };
@@ -161,7 +174,9 @@ fn includes(tree: &Tree, sources: &Sources, found: &mut Vec<Diagnostic>) -> Vec<
 }
 
 fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
-    let regex = regex::escape(pattern).replace(r"\*", ".*").replace(r"\?", ".");
+    let regex = regex::escape(pattern)
+        .replace(r"\*", ".*")
+        .replace(r"\?", ".");
     match Regex::new(&format!("^{regex}$")) {
         Ok(regex) => list(folder, &|name| regex.is_match(name)),
         Err(_) => Vec::new(),
@@ -173,14 +188,17 @@ mod tests {
     use super::*;
 
     fn names(reading: &Reading) -> Vec<String> {
-        let name = |s: &crate::config::place::SourceFile| s.path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = |s: &crate::config::place::SourceFile| {
+            s.path.file_name().unwrap().to_string_lossy().into_owned()
+        };
         reading.sources.iter().map(name).collect()
     }
 
     #[test]
     fn folders_and_includes_are_followed_once() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         std::fs::create_dir(folder.path().join("routes.d")).unwrap();
         write("mirror.yaml", "include: ['routes.d/*.yaml', mirror.yaml]\n");
         write("routes.d/b.yaml", "include: [../mirror.yaml]\n");

@@ -73,7 +73,10 @@ fn snippet<'a>(
 
 fn elsewhere(diagnostic: &Diagnostic) -> impl Iterator<Item = &(Place, String)> {
     let here = &diagnostic.place.file;
-    diagnostic.related.iter().filter(move |(p, _)| p.file != *here)
+    diagnostic
+        .related
+        .iter()
+        .filter(move |(p, _)| p.file != *here)
 }
 
 fn related_snippet<'a>(

@@ -30,7 +30,11 @@ fn generate() -> Value {
     }
     insert_defaults(&mut schema, "", &defaults::of_file());
     for name in ["RawRoute", "RawDefaults"] {
-        insert_defaults(&mut schema, &format!("/$defs/{name}"), &defaults::of_route());
+        insert_defaults(
+            &mut schema,
+            &format!("/$defs/{name}"),
+            &defaults::of_route(),
+        );
     }
     insert_defaults(&mut schema, "/$defs/RawCluster", &defaults::of_cluster());
     insert_defaults(&mut schema, "/$defs/RawTls", &defaults::of_tls());
@@ -85,7 +89,10 @@ mod tests {
                 assert_eq!(&property["default"], default, "{name}");
             }
         }
-        assert_eq!(schema["$defs"]["RawQueue"]["properties"]["bytes"]["default"], "32MiB");
+        assert_eq!(
+            schema["$defs"]["RawQueue"]["properties"]["bytes"]["default"],
+            "32MiB"
+        );
     }
 
     #[test]

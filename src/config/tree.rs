@@ -352,7 +352,12 @@ impl<'a, 't> Builder<'a, 't> {
         self.sources.slice(key) == "<<"
     }
 
-    fn merge(&mut self, source: usize, at: &str, map: &mut Map<String, Value>) -> Result<(), Failure> {
+    fn merge(
+        &mut self,
+        source: usize,
+        at: &str,
+        map: &mut Map<String, Value>,
+    ) -> Result<(), Failure> {
         let index = self.resolve(source)?;
         let span = self.nodes.list[source].1;
         if self.open.len() >= MAX_DEPTH {
@@ -368,7 +373,13 @@ impl<'a, 't> Builder<'a, 't> {
                     next = self.nodes.next[next];
                 }
             }
-            _ => return Err(self.error(Code::Unsupported, span, "`<<` takes a map or a list of maps")),
+            _ => {
+                return Err(self.error(
+                    Code::Unsupported,
+                    span,
+                    "`<<` takes a map or a list of maps",
+                ));
+            }
         }
         self.open.pop();
         Ok(())
@@ -376,10 +387,9 @@ impl<'a, 't> Builder<'a, 't> {
 
     fn duplicate(&mut self, name: &str, again: Span, first: Span) {
         let message = format!("`{name}` stands twice in one map");
-        let diagnostic =
-            Diagnostic::new(Code::DuplicateKey, self.sources.place(again), message)
-                .related(self.sources.place(first), "first here")
-                .help("keep one of them: the other would be lost without a word");
+        let diagnostic = Diagnostic::new(Code::DuplicateKey, self.sources.place(again), message)
+            .related(self.sources.place(first), "first here")
+            .help("keep one of them: the other would be lost without a word");
         self.found.push(diagnostic);
     }
 }

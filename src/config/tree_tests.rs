@@ -29,14 +29,16 @@ fn spans_are_those_of_keys_and_values() {
 
 #[test]
 fn merges_follow_precedence_and_keep_the_anchors_place() {
-    let (tree, found, sources) = read(
-        "x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz:\n  <<: [*x, *y]\n  a: 9\nw: *x\n",
-    );
+    let (tree, found, sources) =
+        read("x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz:\n  <<: [*x, *y]\n  a: 9\nw: *x\n");
     let tree = tree.unwrap();
     assert!(found.is_empty(), "{found:?}");
     assert_eq!(tree.value["z"], json!({"a": 9, "b": 2, "c": 4}));
     assert_eq!(tree.value["w"], json!({"a": 1, "b": 2}));
-    assert_eq!(sources.place(tree.spots["/z/c"].value).to_string(), "m.yaml:2:18");
+    assert_eq!(
+        sources.place(tree.spots["/z/c"].value).to_string(),
+        "m.yaml:2:18"
+    );
 }
 
 #[test]
@@ -57,7 +59,10 @@ fn duplicate_keys_are_all_found_with_the_first_place() {
 #[test]
 fn nothing_is_no_configuration() {
     for text in ["", "# words\n", "---\n", "~\n", "\u{feff}"] {
-        assert!(first_line(text).contains("error[E0103]: no configuration"), "{text:?}");
+        assert!(
+            first_line(text).contains("error[E0103]: no configuration"),
+            "{text:?}"
+        );
     }
 }
 
@@ -71,7 +76,13 @@ fn syntax_errors_stand_where_they_are() {
     let (_, found, _) = read("a: 1\ninclude: [\"orders\\.v\\d+\"]\n");
     assert_eq!(found[0].code, Code::Syntax);
     assert_eq!(found[0].place.position.as_ref().unwrap().line, 2);
-    assert!(found[0].help.as_ref().unwrap().contains("single quotes for regexes"));
+    assert!(
+        found[0]
+            .help
+            .as_ref()
+            .unwrap()
+            .contains("single quotes for regexes")
+    );
     assert!(first_line("a:\n\tb: 1\n").starts_with("m.yaml:2:"));
     assert!(first_line("a: 'open\nb: 1\n").starts_with("m.yaml:1:4: error[E0102]"));
     assert!(first_line("a: *nobody\n").starts_with("m.yaml:1:4: error[E0102]"));

@@ -77,11 +77,20 @@ impl Unit {
 /// # Errors
 /// Any other text, with what to write.
 pub fn duration(text: &str) -> Result<Duration, UnitError> {
-    const UNITS: [(&str, u64); 5] =
-        [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+    const UNITS: [(&str, u64); 5] = [
+        ("d", 86_400_000),
+        ("h", 3_600_000),
+        ("m", 60_000),
+        ("s", 1_000),
+        ("ms", 1),
+    ];
     let wrong = |message| UnitError {
         message,
-        help: help_for(text, ["s", "ms"], "a duration is written `500ms`, `10s` or `1h30m`"),
+        help: help_for(
+            text,
+            ["s", "ms"],
+            "a duration is written `500ms`, `10s` or `1h30m`",
+        ),
     };
     if is_bare(text) {
         return Err(wrong("a duration without a unit"));
@@ -91,7 +100,9 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
     let mut before = u64::MAX;
     while !rest.is_empty() {
         let (number, after) = split_at_unit(rest);
-        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(after.len());
         let unit = UNITS.iter().find(|(name, _)| *name == &after[..end]);
         let (Ok(number), Some((_, factor))) = (number.parse::<u64>(), unit) else {
             return Err(wrong("not a duration"));
@@ -119,7 +130,11 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
 pub fn size(text: &str) -> Result<u64, UnitError> {
     let wrong = |message| UnitError {
         message,
-        help: help_for(text, ["KiB", "MiB"], "a size is written `64KiB`, `64MiB`, `1GiB` or `10MB`"),
+        help: help_for(
+            text,
+            ["KiB", "MiB"],
+            "a size is written `64KiB`, `64MiB`, `1GiB` or `10MB`",
+        ),
     };
     if is_bare(text) {
         return Err(wrong("a size without a unit"));
@@ -169,7 +184,9 @@ fn is_bare(text: &str) -> bool {
 }
 
 fn split_at_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     text.split_at(end)
 }
 
@@ -235,10 +252,25 @@ mod tests {
 
     #[test]
     fn durations() {
-        for (text, millis) in [("500ms", 500), ("10s", 10_000), ("1h30m", 5_400_000), ("1d", 86_400_000)] {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("1h30m", 5_400_000),
+            ("1d", 86_400_000),
+        ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "s", "10", "1.5s", "10 s", "-1s", "1m1h", "1s1s", "99999999999999999h"] {
+        for text in [
+            "",
+            "s",
+            "10",
+            "1.5s",
+            "10 s",
+            "-1s",
+            "1m1h",
+            "1s1s",
+            "99999999999999999h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(duration("10").unwrap_err().help, "write `10s` or `10ms`");
@@ -246,10 +278,23 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (text, bytes) in [("64KiB", 65_536), ("10MB", 10_000_000), ("1GiB", 1 << 30), ("0B", 0)] {
+        for (text, bytes) in [
+            ("64KiB", 65_536),
+            ("10MB", 10_000_000),
+            ("1GiB", 1 << 30),
+            ("0B", 0),
+        ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "64", "64 MiB", "1.5GiB", "64mb", "MiB", "99999999999999TiB"] {
+        for text in [
+            "",
+            "64",
+            "64 MiB",
+            "1.5GiB",
+            "64mb",
+            "MiB",
+            "99999999999999TiB",
+        ] {
             assert!(size(text).is_err(), "{text}");
         }
         assert_eq!(size("64").unwrap_err().help, "write `64KiB` or `64MiB`");

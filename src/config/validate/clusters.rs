@@ -32,7 +32,9 @@ pub fn read(check: &mut Check<'_>) -> Clusters {
     for (name, written) in check.section("clusters") {
         clusters.names.insert(name.clone());
         if let Some(cluster) = cluster(name, written, check) {
-            clusters.built.insert(cluster.name.clone(), Arc::new(cluster));
+            clusters
+                .built
+                .insert(cluster.name.clone(), Arc::new(cluster));
         }
     }
     clusters
@@ -76,7 +78,11 @@ pub fn data_plane(plane: Option<RawDataPlane>, at: &str, check: &mut Check<'_>) 
     if plane == Some(RawDataPlane::Native) {
         let at = pointer::child(at, "data_plane");
         check
-            .say(Code::NotYet, &at, "`data_plane: native` is not in this version")
+            .say(
+                Code::NotYet,
+                &at,
+                "`data_plane: native` is not in this version",
+            )
             .help = Some("write `auto`: it takes what there is".to_owned());
     }
 }
@@ -146,8 +152,12 @@ fn sasl(raw: RawSasl, at: &str, check: &mut Check<'_>) -> Option<SaslSpec> {
         }
         if !mechanism.takes_password() && given.is_some() {
             let message = format!("this mechanism takes no `{name}`");
-            check.say_of_key(Code::Conflict, &pointer::child(&at, name), message).help =
-                Some("its settings are client properties: `sasl.oauthbearer.*`, `sasl.kerberos.*`".to_owned());
+            check
+                .say_of_key(Code::Conflict, &pointer::child(&at, name), message)
+                .help = Some(
+                "its settings are client properties: `sasl.oauthbearer.*`, `sasl.kerberos.*`"
+                    .to_owned(),
+            );
         }
     }
     Some(SaslSpec {
@@ -176,7 +186,17 @@ mod tests {
         for good in ["hub:9092", "10.0.0.1:1", "[::1]:9092", "a-b.c:65535"] {
             assert!(is_address(good), "{good}");
         }
-        for bad in ["", "hub", "hub:", ":9092", "hub:0", "hub:99999", "http://hub:1", "::1:9", "a b:1"] {
+        for bad in [
+            "",
+            "hub",
+            "hub:",
+            ":9092",
+            "hub:0",
+            "hub:99999",
+            "http://hub:1",
+            "::1:9",
+            "a b:1",
+        ] {
             assert!(!is_address(bad), "{bad}");
         }
     }

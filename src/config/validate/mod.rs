@@ -67,7 +67,9 @@ impl<'a> Check<'a> {
 
     /// Whether the schema refused something at, around or inside `at`.
     pub fn is_wrong_below(&self, at: &str) -> bool {
-        self.wrong.iter().any(|w| is_within(w, at) || is_within(at, w))
+        self.wrong
+            .iter()
+            .any(|w| is_within(w, at) || is_within(at, w))
     }
 
     /// A value in a message: itself, unless it was put in or is a secret.
@@ -79,7 +81,10 @@ impl<'a> Check<'a> {
     }
 
     /// The members of the map at top-level key `section`.
-    pub fn section(&self, section: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+    pub fn section(
+        &self,
+        section: &str,
+    ) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
         let document: &'a Document = self.document;
         let members = document.value.get(section).and_then(Value::as_object);
         members.into_iter().flat_map(Map::iter)
@@ -118,7 +123,8 @@ impl<'a> Check<'a> {
     }
 }
 
-const NAME_HELP: &str = "names are made of `a-z`, `0-9`, `_` and `-`: they are part of consumer group names";
+const NAME_HELP: &str =
+    "names are made of `a-z`, `0-9`, `_` and `-`: they are part of consumer group names";
 
 /// Whether `pointer` is `above` or something inside it.
 fn is_within(pointer: &str, above: &str) -> bool {
@@ -172,21 +178,33 @@ fn chains_alone(chains: &mut Chains<'_>, check: &mut Check<'_>) {
 fn unused(chains: &Chains<'_>, check: &mut Check<'_>) {
     let routes: Vec<&Value> = check.section("routes").map(|(_, route)| route).collect();
     let uses = |name: &str| {
-        let ends = routes.iter().flat_map(|r| [r.get("source"), r.get("target")]);
+        let ends = routes
+            .iter()
+            .flat_map(|r| [r.get("source"), r.get("target")]);
         ends.flatten().any(|end| match end {
             Value::Array(names) => names.iter().any(|n| n == name),
             one => one == name,
         })
     };
     let complete = !check.is_wrong_below("/routes");
-    for (name, _) in check.section("clusters").filter(|(n, _)| complete && !uses(n)) {
+    for (name, _) in check
+        .section("clusters")
+        .filter(|(n, _)| complete && !uses(n))
+    {
         let at = pointer::child("/clusters", name);
-        check.say_of_key(Code::UnusedCluster, &at, format!("no route uses the cluster `{name}`"));
+        check.say_of_key(
+            Code::UnusedCluster,
+            &at,
+            format!("no route uses the cluster `{name}`"),
+        );
     }
     let names: Vec<String> = chains.unused().map(str::to_owned).collect();
     for name in names.iter().filter(|_| complete) {
         let at = pointer::child("/handlers", name);
-        check.say_of_key(Code::UnusedChain, &at, format!("no route uses the chain `{name}`"));
+        check.say_of_key(
+            Code::UnusedChain,
+            &at,
+            format!("no route uses the chain `{name}`"),
+        );
     }
 }
-

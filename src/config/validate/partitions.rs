@@ -41,7 +41,11 @@ fn named(
 ) -> Option<PolicySpec> {
     if policy != Policy::Match && on_fewer.is_some() {
         let at = pointer::child(at, "on_fewer");
-        check.say_of_key(Code::Conflict, &at, "`on_fewer` belongs to `match` alone".to_owned());
+        check.say_of_key(
+            Code::Conflict,
+            &at,
+            "`on_fewer` belongs to `match` alone".to_owned(),
+        );
         return None;
     }
     Some(match policy {

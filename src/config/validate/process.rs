@@ -69,6 +69,8 @@ fn admin(raw: RawAdmin, check: &mut Check<'_>) -> Option<AdminSpec> {
             }
         },
     };
-    let socket = raw.socket.map(|s| check.document.folder("/admin/socket").join(s));
+    let socket = raw
+        .socket
+        .map(|s| check.document.folder("/admin/socket").join(s));
     Some(AdminSpec { listen, socket })
 }

@@ -16,8 +16,14 @@ use std::collections::BTreeMap;
 const PROTECTED: &[(&str, &str)] = &[
     ("enable.auto.commit", OFFSETS),
     ("enable.auto.offset.store", OFFSETS),
-    ("auto.commit.interval.ms", "write `commit_interval:` at the route"),
-    ("auto.offset.reset", "a reset would skip or repeat records in silence; write `start:` and `on_gap:` at the route"),
+    (
+        "auto.commit.interval.ms",
+        "write `commit_interval:` at the route",
+    ),
+    (
+        "auto.offset.reset",
+        "a reset would skip or repeat records in silence; write `start:` and `on_gap:` at the route",
+    ),
     ("enable.idempotence", ORDER),
     ("enable.gapless.guarantee", ORDER),
     ("acks", ACKS),
@@ -29,18 +35,39 @@ const PROTECTED: &[(&str, &str)] = &[
     ("transactional.id", "mirror does not use transactions"),
     ("isolation.level", "only committed records are copied"),
     ("check.crcs", "every batch is checked on its way"),
-    ("allow.auto.create.topics", "topics are created by `topic_creation:`, never by the way"),
+    (
+        "allow.auto.create.topics",
+        "topics are created by `topic_creation:`, never by the way",
+    ),
     ("enable.metrics.push", "mirror has metrics of its own"),
-    ("topic.metadata.refresh.interval.ms", "it follows `discovery_interval:`"),
+    (
+        "topic.metadata.refresh.interval.ms",
+        "it follows `discovery_interval:`",
+    ),
     ("group.id", "it is made of group, route, source and target"),
     ("group.instance.id", "membership is mirror's own"),
     ("group.protocol", "write `group_protocol:` at the route"),
     ("group.remote.assignor", "membership is mirror's own"),
-    ("partition.assignment.strategy", "membership is mirror's own"),
-    ("enable.partition.eof", "mirror reads the ends of partitions itself"),
-    ("bootstrap.servers", "write `bootstrap_servers:` at the cluster"),
-    ("metadata.broker.list", "write `bootstrap_servers:` at the cluster"),
-    ("plugin.library.paths", "mirror loads no foreign code into its process"),
+    (
+        "partition.assignment.strategy",
+        "membership is mirror's own",
+    ),
+    (
+        "enable.partition.eof",
+        "mirror reads the ends of partitions itself",
+    ),
+    (
+        "bootstrap.servers",
+        "write `bootstrap_servers:` at the cluster",
+    ),
+    (
+        "metadata.broker.list",
+        "write `bootstrap_servers:` at the cluster",
+    ),
+    (
+        "plugin.library.paths",
+        "mirror loads no foreign code into its process",
+    ),
 ];
 
 const OFFSETS: &str = "an offset is committed only when everything before it is acknowledged";
@@ -93,7 +120,8 @@ fn refusal(name: &str, raw: &RawCluster) -> Option<String> {
     if raw.tls.is_some() && TLS.contains(&name) {
         return Some("`tls:` of this cluster sets it".to_owned());
     }
-    (raw.sasl.is_some() && SASL.contains(&name)).then(|| "`sasl:` of this cluster sets it".to_owned())
+    (raw.sasl.is_some() && SASL.contains(&name))
+        .then(|| "`sasl:` of this cluster sets it".to_owned())
 }
 
 /// Asks librdkafka's table whether it knows the property and takes the value. Makes no client.
@@ -109,11 +137,19 @@ fn ask_client(name: &str, value: &str, at: &str, check: &mut Check<'_>) {
         Err(KafkaError::ClientConfig(_, words, ..)) => {
             // The client's words may repeat the value.
             let shown = check.document.may_be_shown(at) && !mask::is_secret(name);
-            let diagnostic = check.say(Code::BadProperty, at, format!("`{name}` does not take this value"));
+            let diagnostic = check.say(
+                Code::BadProperty,
+                at,
+                format!("`{name}` does not take this value"),
+            );
             diagnostic.help = shown.then(|| format!("librdkafka says: {words}"));
         }
         Err(_) => {
-            check.say(Code::BadProperty, at, format!("`{name}` does not take this value"));
+            check.say(
+                Code::BadProperty,
+                at,
+                format!("`{name}` does not take this value"),
+            );
         }
     }
 }
@@ -131,8 +167,16 @@ mod tests {
                 .unwrap()
                 .get(name)
                 .is_ok();
-            let topic_level = ["acks", "request.required.acks", "message.timeout.ms", "auto.offset.reset"];
-            assert!(known || java_only.contains(name) || topic_level.contains(name), "{name}");
+            let topic_level = [
+                "acks",
+                "request.required.acks",
+                "message.timeout.ms",
+                "auto.offset.reset",
+            ];
+            assert!(
+                known || java_only.contains(name) || topic_level.contains(name),
+                "{name}"
+            );
             assert!(!reason.is_empty());
         }
     }

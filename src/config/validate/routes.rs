@@ -20,7 +20,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// Reads every route.
-pub fn read(clusters: &Clusters, chains: &mut Chains<'_>, check: &mut Check<'_>) -> Vec<Arc<RouteSpec>> {
+pub fn read(
+    clusters: &Clusters,
+    chains: &mut Chains<'_>,
+    check: &mut Check<'_>,
+) -> Vec<Arc<RouteSpec>> {
     let written = check.document.value.get("defaults");
     let below = match written {
         Some(written) => defaults::lay_over(defaults::of_route(), written),
@@ -124,7 +128,8 @@ impl Route<'_, '_> {
         let known = self.clusters.names.contains(name);
         if !known && !self.check.is_wrong(&pointer::child("/clusters", name)) {
             let names = self.clusters.names.iter().map(String::as_str);
-            self.check.unknown(Code::UnknownCluster, ("cluster", at, name), names);
+            self.check
+                .unknown(Code::UnknownCluster, ("cluster", at, name), names);
         }
         self.clusters.built.get(&Name::new(name)?).cloned()
     }
@@ -135,12 +140,15 @@ impl Route<'_, '_> {
             if target.access != Access::Read {
                 continue;
             }
-            let promise = pointer::child(&pointer::child("/clusters", target.name.as_str()), "access");
+            let promise =
+                pointer::child(&pointer::child("/clusters", target.name.as_str()), "access");
             let promise = self.check.document.place(&promise);
             let at = pointer::child(&self.at, "target");
             let message = format!("the cluster `{}` is only for reading", target.name);
             let diagnostic = self.check.say(Code::ReadOnlyTarget, &at, message);
-            diagnostic.related.push((promise, "promised here".to_owned()));
+            diagnostic
+                .related
+                .push((promise, "promised here".to_owned()));
         }
     }
 
@@ -156,7 +164,11 @@ impl Route<'_, '_> {
         let Some(same) = both.find(|t| sources.iter().any(|s| s.name == t.name)) else {
             return;
         };
-        if steps.renames_topics() || self.check.is_wrong_below(&pointer::child(&self.at, "handlers")) {
+        if steps.renames_topics()
+            || self
+                .check
+                .is_wrong_below(&pointer::child(&self.at, "handlers"))
+        {
             return;
         }
         let at = pointer::child(&self.at, "target");
@@ -185,12 +197,15 @@ impl Route<'_, '_> {
         let topic = self.raw.dead_letter.take().map(|d| d.topic);
         match (topic, wanted) {
             (None, Some(wanted)) if !self.check.is_wrong_below(&at) => {
-                self.check.say(Code::NoDeadLetter, &wanted, "`dead_letter` needs a topic").help =
+                self.check
+                    .say(Code::NoDeadLetter, &wanted, "`dead_letter` needs a topic")
+                    .help =
                     Some("write `dead_letter: { topic: mirror.rejected }` at the route".to_owned());
                 None
             }
             (Some(_), None) if self.check.document.spots.contains_key(&at) => {
-                let message = "`dead_letter` has no effect without `on_error: dead_letter`".to_owned();
+                let message =
+                    "`dead_letter` has no effect without `on_error: dead_letter`".to_owned();
                 self.check.say_of_key(Code::NoEffect, &at, message);
                 self.topic(None)
             }
@@ -243,12 +258,18 @@ impl Route<'_, '_> {
         let at = pointer::child(&self.at, "was");
         let name = self.check.name(&at, &was)?;
         if self.check.section("routes").any(|(route, _)| *route == was) {
-            let message = format!("the route {} is still in the file", self.check.quoted(&at, &was));
+            let message = format!(
+                "the route {} is still in the file",
+                self.check.quoted(&at, &was)
+            );
             self.check.say(Code::Conflict, &at, message).help =
                 Some("`was` names a route that this one takes over from".to_owned());
             return None;
         }
-        let taken = self.check.section("routes").filter(|(_, r)| r.get("was").is_some_and(|w| *w == was));
+        let taken = self
+            .check
+            .section("routes")
+            .filter(|(_, r)| r.get("was").is_some_and(|w| *w == was));
         if taken.count() > 1 {
             let message = format!("two routes take over from {}", self.check.quoted(&at, &was));
             self.check.say(Code::Conflict, &at, message);

@@ -13,7 +13,10 @@ pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<TopicSel
     let at = pointer::child(at, "topics");
     let include = raw.include.as_deref();
     let exclude = raw.exclude.as_deref().unwrap_or_default();
-    let lists = [("include", include.unwrap_or_default()), ("exclude", exclude)];
+    let lists = [
+        ("include", include.unwrap_or_default()),
+        ("exclude", exclude),
+    ];
     let mut sound = true;
     for (list, patterns) in lists {
         for (index, text) in patterns.iter().enumerate() {
@@ -35,8 +38,13 @@ fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
     }
     if text.contains(|c: char| c.is_control()) {
         check
-            .say(Code::ControlCharacter, at, "a control character in a pattern: no topic has one")
-            .help = Some("use single quotes for regexes: they leave the backslash alone".to_owned());
+            .say(
+                Code::ControlCharacter,
+                at,
+                "a control character in a pattern: no topic has one",
+            )
+            .help =
+            Some("use single quotes for regexes: they leave the backslash alone".to_owned());
     }
     if let Some(dot) = unescaped_dot(text) {
         let help = match check.document.may_be_shown(at) {
@@ -59,9 +67,10 @@ fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {
     if reason.contains("look-around") || reason.contains("backreferences") {
         let message = "regexes here have no look-around and no back-references".to_owned();
         let help = without_look_ahead(text).filter(|_| shown);
-        check.say_inside(Code::LookAround, at, part, message).help = Some(help.unwrap_or_else(
-            || "put what must not match under `exclude:`, which wins over `include:`".to_owned(),
-        ));
+        check.say_inside(Code::LookAround, at, part, message).help =
+            Some(help.unwrap_or_else(|| {
+                "put what must not match under `exclude:`, which wins over `include:`".to_owned()
+            }));
         return;
     }
     let message = format!("not a regex: {reason}");
@@ -79,7 +88,11 @@ fn caret(text: &str, words: &str) -> Range<usize> {
     };
     let from = line.find('^').unwrap_or(4).saturating_sub(4);
     let count = line.matches('^').count();
-    let byte = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
+    let byte = |nth: usize| {
+        text.char_indices()
+            .nth(nth)
+            .map_or(text.len(), |(at, _)| at)
+    };
     byte(from)..byte(from + count).max(byte(from))
 }
 
@@ -95,13 +108,16 @@ fn without_look_ahead(text: &str) -> Option<String> {
         Some(exact) => exact.to_owned(),
         None => format!("{}.*", not.trim_end_matches(".*")),
     };
-    Some(format!("write `include: ['{rest}']` and `exclude: ['{not}']`"))
+    Some(format!(
+        "write `include: ['{rest}']` and `exclude: ['{not}']`"
+    ))
 }
 
 /// An unescaped dot that stands between two word characters, outside a class.
 fn unescaped_dot(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+    let is_word =
+        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
     let mut in_class = false;
     let mut index = 0;
     while index < bytes.len() {
@@ -111,7 +127,8 @@ fn unescaped_dot(text: &str) -> Option<usize> {
             b']' => in_class = false,
             b'.' if !in_class && index > 0 => {
                 let escape_before = index > 1 && bytes[index - 2] == b'\\';
-                if is_word(bytes.get(index - 1)) && !escape_before && is_word(bytes.get(index + 1)) {
+                if is_word(bytes.get(index - 1)) && !escape_before && is_word(bytes.get(index + 1))
+                {
                     return Some(index);
                 }
             }
@@ -135,7 +152,15 @@ mod tests {
     #[test]
     fn dots_between_words() {
         assert_eq!(unescaped_dot("orders.eu"), Some(6));
-        for fine in ["orders\\.eu", "orders.*", ".+\\.test", "a[.]b", "orders.", "\\d.a", "(a).(b)"] {
+        for fine in [
+            "orders\\.eu",
+            "orders.*",
+            ".+\\.test",
+            "a[.]b",
+            "orders.",
+            "\\d.a",
+            "(a).(b)",
+        ] {
             assert_eq!(unescaped_dot(fine), None, "{fine}");
         }
     }
