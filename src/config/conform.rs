@@ -1,5 +1,6 @@
 //! The document against the schema: every mistake, at the key or value that makes it.
 
+use crate::config::branch::{alternatives, distance, missing_of, types, types_of, words_of};
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::document::Document;
 use crate::config::pointer;
@@ -7,7 +8,7 @@ use crate::config::scalar;
 use crate::config::schema;
 use crate::config::suggest;
 use crate::config::units::Unit;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -88,6 +89,7 @@ impl Faults<'_> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.branches(&at, value, context);
             }
+            Kind::OneOfMultipleValid { .. } => self.one_of(&at, &alternatives(error)),
             Kind::Type { kind } => match unit_of(error) {
                 Some(unit) if !value.is_null() => self.unit(&at, value, unit),
                 _ => self.wrong_type(&at, value, &types(kind)),
@@ -182,6 +184,10 @@ impl Faults<'_> {
 
     /// No branch fits: a closed set of words, no branch of that type, or the branch that was meant.
     fn branches(&mut self, at: &str, value: &Value, branches: &[Vec<ValidationError<'static>>]) {
+        let missing: Option<Vec<String>> = branches.iter().map(|b| missing_of(b, at)).collect();
+        if let Some(missing) = missing {
+            return self.one_of(at, &missing);
+        }
         let words: Option<Vec<Vec<Value>>> = branches.iter().map(|b| words_of(b, at)).collect();
         if let Some(words) = words {
             return self.wrong_word(at, value, &words.concat());
@@ -196,6 +202,17 @@ impl Faults<'_> {
         for error in meant.into_iter().flatten() {
             self.report(error);
         }
+    }
+
+    /// None, or more than one, of the keys of which there must be exactly one.
+    fn one_of(&mut self, at: &str, names: &[String]) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let subject = self.subject(at);
+        let message = format!(
+            "{subject} must have exactly one of {}",
+            suggest::list(&names)
+        );
+        self.say(at, Code::MissingKey, message, None);
     }
 
     fn say(&mut self, at: &str, code: Code, message: String, help: Option<String>) {
@@ -242,41 +259,6 @@ fn unit_of(error: &ValidationError<'_>) -> Option<Unit> {
     Unit::named(unit.as_str()?)
 }
 
-/// The words that a branch takes at `at`, if it is a set of words.
-fn words_of(branch: &[ValidationError<'static>], at: &str) -> Option<Vec<Value>> {
-    branch.iter().find_map(|error| match error.kind() {
-        _ if error.instance_path().to_string() != at => None,
-        Kind::Constant { expected_value } => Some(vec![Value::clone(expected_value)]),
-        Kind::Enum { options } => options.as_array().cloned(),
-        _ => None,
-    })
-}
-
-/// The types that a branch takes at `at`, if the value is of another.
-fn types_of(branch: &[ValidationError<'static>], at: &str) -> Option<Vec<String>> {
-    branch.iter().find_map(|error| match error.kind() {
-        Kind::Type { kind } if error.instance_path().to_string() == at => Some(types(kind)),
-        _ => None,
-    })
-}
-
-/// How far a branch is from what was meant: another type, another word, a missing or an unknown
-/// key weigh more than something wrong further inside.
-fn distance(branch: &[ValidationError<'static>], at: &str) -> usize {
-    let weight = |error: &ValidationError<'_>| {
-        let here = error.instance_path().to_string() == at;
-        match error.kind() {
-            Kind::Type { .. } if here => 10_000,
-            Kind::Constant { .. } | Kind::Enum { .. } if here => 1000,
-            Kind::Required { .. } if here => 100,
-            Kind::AdditionalProperties { unexpected } if here => 20 * unexpected.len(),
-            Kind::Constant { .. } => 50,
-            _ => 1,
-        }
-    };
-    branch.iter().map(weight).sum()
-}
-
 fn bound(kind: &Kind) -> String {
     match kind {
         Kind::Minimum { limit } => format!("must be at least {limit}"),
@@ -289,13 +271,6 @@ fn bound(kind: &Kind) -> String {
         Kind::MaxProperties { limit } => format!("must have at most {limit} key(s)"),
         Kind::UniqueItems => "has an item twice".to_owned(),
         kind => format!("is not what it must be ({})", kind.keyword()),
-    }
-}
-
-fn types(kind: &TypeKind) -> Vec<String> {
-    match kind {
-        TypeKind::Single(one) => vec![one.to_string()],
-        TypeKind::Multiple(set) => set.iter().map(|t| t.to_string()).collect(),
     }
 }
 

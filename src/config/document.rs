@@ -152,12 +152,6 @@ impl Document {
         }
     }
 
-    /// Whether the user wrote something at exactly this pointer (or in `defaults:`).
-    pub fn is_written(&self, pointer: &str) -> bool {
-        self.spots.contains_key(pointer)
-            || defaults_of(pointer).is_some_and(|d| self.spots.contains_key(&d))
-    }
-
     /// The span to point at for a value: the scalar itself, the key of a collection, the first
     /// line of an item.
     pub fn span(&self, pointer: &str) -> Option<Span> {

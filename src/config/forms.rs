@@ -1,6 +1,5 @@
 //! Values that may be written in two ways: a word, or a list or map.
 
-use crate::config::raw::RawMechanism;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
@@ -253,13 +252,5 @@ impl JsonSchema for Listener {
                 },
             ],
         })
-    }
-}
-
-impl RawMechanism {
-    /// Whether user name and password belong to it.
-    pub fn takes_password(self) -> bool {
-        use RawMechanism::{Plain, ScramSha256, ScramSha512};
-        matches!(self, Plain | ScramSha256 | ScramSha512)
     }
 }

@@ -1,8 +1,10 @@
 //! Literal secrets are starred out of what diagnostics show (B140).
 
 use crate::config::place::Sources;
+use crate::config::pointer;
 use crate::config::tree::Tree;
 use regex::Regex;
+use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Whether the value of a key of this name is a secret.
@@ -21,9 +23,9 @@ pub fn is_secret(name: &str) -> bool {
     .any(|word| name.contains(word))
 }
 
-/// Whether the node at `pointer` is a secret: a secret name anywhere above it, or a mask's key.
+/// Whether a scalar at `pointer` is a secret: its key has a secret's name, or it is a mask's key.
 pub fn is_secret_pointer(pointer: &str) -> bool {
-    pointer.ends_with("/mask/key") || pointer.split('/').any(is_secret)
+    pointer.ends_with("/mask/key") || is_secret(&pointer::last(pointer))
 }
 
 /// Stars out the literal secrets of a file that was read. A reference (`${…}`) is no secret.
@@ -34,11 +36,16 @@ pub fn mask_tree(sources: &mut Sources, tree: &Tree) {
     let mut shown = source.text.clone();
     for (pointer, spot) in &tree.spots {
         let literal = !sources.slice(spot.value).contains("${");
-        if is_secret_pointer(pointer) && literal {
+        let scalar = tree.value.pointer(pointer).is_some_and(is_scalar);
+        if is_secret_pointer(pointer) && literal && scalar {
             star(&mut shown, spot.value.start..spot.value.end);
         }
     }
     sources.show(tree.file, shown);
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
 }
 
 /// Stars out what looks like a secret in a file that could not be read as YAML.

@@ -2,11 +2,13 @@
 //!
 //! [`load`] is the summary. A value of [`spec::Spec`] comes from nowhere else.
 
+pub mod branch;
 pub mod chains;
 pub mod conform;
 pub mod defaults;
 pub mod diagnostic;
 pub mod document;
+pub mod events;
 pub mod forms;
 pub mod interpolate;
 pub mod loss;
@@ -24,6 +26,7 @@ pub mod suggest;
 pub mod tree;
 pub mod units;
 pub mod validate;
+pub mod words;
 
 use crate::flow::listener::Listeners;
 use crate::handler::Registry;
@@ -110,8 +113,9 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
     let mut reading = read::read(paths, options.environment);
     let (hash, files) = (reading.hash(), reading.paths());
     let mut found = std::mem::take(&mut reading.found);
-    let sound = !reading.trees.is_empty() && readable(&found);
+    let nothing = reading.trees.is_empty();
     let mut document = Document::join(reading.trees, reading.sources, &mut found);
+    let sound = !nothing && readable(&found);
     let spec = sound.then(|| {
         let wrong = conform::conform(&mut document, &mut found);
         validate::validate(&document, options, &wrong, &mut found)
@@ -146,6 +150,7 @@ fn readable(found: &[Diagnostic]) -> bool {
         Code::SecondDocument,
         Code::Unsupported,
         Code::TooLarge,
+        Code::WrongType,
     ];
     !found.iter().any(|d| fatal.contains(&d.code))
 }
@@ -165,5 +170,4 @@ fn tests(document: &Document) -> Vec<Value> {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod config_tests;

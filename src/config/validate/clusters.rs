@@ -6,11 +6,12 @@ use crate::config::chains::read_raw;
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::pointer;
-use crate::config::raw::{RawAccess, RawCluster, RawDataPlane, RawMechanism, RawSasl, RawTls};
+use crate::config::raw::{RawCluster, RawSasl, RawTls};
 use crate::config::secret::Secret;
 use crate::config::spec::{
     Access, ClusterSpec, Name, SaslMechanism, SaslSpec, TlsSpec, VerifyHostname,
 };
+use crate::config::words::{RawAccess, RawDataPlane, RawMechanism};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

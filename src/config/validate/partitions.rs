@@ -4,7 +4,7 @@ use super::Check;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Fewer, Partitions, Policy};
 use crate::config::pointer;
-use crate::config::raw::RawAccept;
+use crate::config::words::RawAccept;
 use crate::partition::{OnFewer, PolicySpec};
 
 /// The policy, with a warning if it breaks the order of keys and nobody accepted that.

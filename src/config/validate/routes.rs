@@ -9,13 +9,12 @@ use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Listener, OneOrMany, OneOrManyForm};
 use crate::config::pointer;
-use crate::config::raw::{
-    RawAccept, RawGroupProtocol, RawOnGap, RawRoute, RawStart, RawTopicCreation, RawUntil,
-};
+use crate::config::raw::{RawRoute, RawTopicCreation};
 use crate::config::spec::{
     Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, Name, OnError, OnGap,
     RouteSpec, Start, ThreadSpec, TopicCreation, Until,
 };
+use crate::config::words::{RawAccept, RawGroupProtocol, RawOnGap, RawStart, RawUntil};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

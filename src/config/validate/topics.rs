@@ -83,7 +83,11 @@ fn caret(text: &str, words: &str) -> Range<usize> {
     if text.contains('\n') {
         return whole;
     }
-    let Some(line) = words.lines().find(|l| l.trim_start().starts_with('^')) else {
+    let Some(line) = words
+        .lines()
+        .skip(2)
+        .find(|l| l.trim_start().starts_with('^'))
+    else {
         return whole;
     };
     let from = line.find('^').unwrap_or(4).saturating_sub(4);
