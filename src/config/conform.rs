@@ -30,7 +30,8 @@ pub fn conform(document: &mut Document, found: &mut Vec<Diagnostic>) -> Vec<Stri
     for error in validator.iter_errors(&document.value) {
         faults.report(&error);
     }
-    let wrong = faults.wrong;
+    let mut wrong = faults.wrong;
+    wrong.extend(document.unset.iter().cloned());
     for pointer in &wrong {
         pointer::prune(&mut document.value, pointer);
     }
@@ -81,6 +82,9 @@ impl Faults<'_> {
     fn report(&mut self, error: &ValidationError<'_>) {
         let at = error.instance_path().to_string();
         let value = error.instance();
+        if self.document.unset.contains(&at) {
+            return;
+        }
         match error.kind() {
             Kind::AdditionalProperties { unexpected } => {
                 self.unknown_keys(&at, unexpected, &siblings(error));

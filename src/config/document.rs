@@ -22,6 +22,8 @@ pub struct Document {
     pub spots: BTreeMap<String, Spot>,
     /// Nodes whose text came from a variable or a file.
     pub substituted: BTreeSet<String>,
+    /// Those of them whose text could not be had; that is reported already.
+    pub unset: BTreeSet<String>,
     /// The files.
     pub sources: Sources,
 }
@@ -119,12 +121,11 @@ impl Document {
                 None => break,
             };
         }
-        for pointer in tree.substituted.range(from.to_owned()..) {
-            match pointer.strip_prefix(from) {
-                Some(rest) if is_below(rest) => self.substituted.insert(format!("{to}{rest}")),
-                Some(_) => continue,
-                None => break,
-            };
+        for pointer in below(&tree.substituted, from) {
+            self.substituted.insert(format!("{to}{pointer}"));
+        }
+        for pointer in below(&tree.unset, from) {
+            self.unset.insert(format!("{to}{pointer}"));
         }
     }
 
@@ -204,6 +205,14 @@ impl Document {
             && !self.substituted.contains(&origin)
             && !crate::config::mask::is_secret_pointer(pointer)
     }
+}
+
+/// What is left of the pointers at and below `from`.
+fn below<'a>(pointers: &'a BTreeSet<String>, from: &'a str) -> impl Iterator<Item = &'a str> {
+    pointers
+        .range(from.to_owned()..)
+        .map_while(move |pointer| pointer.strip_prefix(from))
+        .filter(|rest| is_below(rest))
 }
 
 /// Whether what is left of a pointer after a prefix means the node itself or one inside it.

@@ -170,6 +170,7 @@ impl Pass<'_> {
 
     fn report(&mut self, code: Code, at: &str, token: &str, message: String, help: String) {
         self.tree.substituted.insert(at.to_owned());
+        self.tree.unset.insert(at.to_owned());
         let Some(spot) = self.tree.spots.get(at) else {
             return;
         };
@@ -239,7 +240,7 @@ mod tests {
         let lines: Vec<_> = found.iter().map(Diagnostic::one_line).collect();
         assert_eq!(
             lines[0],
-            "m.yaml:1:6: error[E0202]: the variable `NO` is not set"
+            "m.yaml:1:7: error[E0202]: the variable `NO` is not set"
         );
         assert_eq!(
             lines[1],

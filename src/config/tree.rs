@@ -37,6 +37,8 @@ pub struct Tree {
     pub spots: BTreeMap<String, Spot>,
     /// Nodes whose text came from a variable or a file.
     pub substituted: BTreeSet<String>,
+    /// Those of them whose text could not be had; that is reported already.
+    pub unset: BTreeSet<String>,
 }
 
 /// Reads the file of index `file`. `None` if there is no document to go on with; the reason is
@@ -68,6 +70,7 @@ pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Opt
         value,
         spots,
         substituted: BTreeSet::new(),
+        unset: BTreeSet::new(),
     })
 }
 

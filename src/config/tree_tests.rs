@@ -37,7 +37,7 @@ fn merges_follow_precedence_and_keep_the_anchors_place() {
     assert_eq!(tree.value["w"], json!({"a": 1, "b": 2}));
     assert_eq!(
         sources.place(tree.spots["/z/c"].value).to_string(),
-        "m.yaml:2:18"
+        "m.yaml:2:17"
     );
 }
 
