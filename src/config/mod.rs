@@ -2,3 +2,4 @@
 
 pub mod secret;
 pub mod spec;
+pub mod watch;
