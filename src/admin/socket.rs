@@ -20,6 +20,24 @@ pub fn candidates(group: &Name) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(&file)).collect()
 }
 
+/// Every socket in the default places, whatever its group.
+pub fn all() -> Vec<PathBuf> {
+    let Some(any) = Name::new("any") else {
+        return Vec::new();
+    };
+    let folders = candidates(&any).into_iter().filter_map(|path| {
+        let folder = path.parent()?;
+        fs::read_dir(folder).ok()
+    });
+    let files = folders
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let sockets = files.filter(|path| path.extension().is_some_and(|e| e == "sock"));
+    sockets
+        .filter(|path| UnixStream::connect(path).is_ok())
+        .collect()
+}
+
 /// The number of the user that this process runs as.
 fn own_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|own| own.uid())

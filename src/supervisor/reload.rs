@@ -306,6 +306,13 @@ impl Supervisor {
     }
 }
 
+/// The verdict as one log line.
+fn one_line(verdict: &ReloadVerdict) -> String {
+    let text = verdict.to_string();
+    let lines = text.lines().skip(1).map(str::trim);
+    lines.collect::<Vec<_>>().join("; ")
+}
+
 /// Whoever asked may have gone away meanwhile.
 fn answer(replies: Vec<Reply>, verdict: &ReloadVerdict) {
     for reply in replies {
