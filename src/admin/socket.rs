@@ -4,7 +4,7 @@ use super::AdminError;
 use crate::config::spec::Name;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -103,7 +103,18 @@ fn make_private(folder: &Path) -> io::Result<()> {
 /// A process that was killed leaves its socket's file, and `bind` refuses an existing one. Only a
 /// refused connection proves that nobody listens: unlinking without asking would cut off a process
 /// that runs, which would go on unseen.
+///
+/// A file that is no socket refuses connections as well: it is somebody's, and is left alone.
 fn remove_leftover(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            let what = "there is a file that is no socket";
+            return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+        }
+        Ok(_) => {}
+    }
     match UnixStream::connect(path) {
         Ok(_) => Err(io::Error::new(
             ErrorKind::AddrInUse,
@@ -140,8 +151,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         fs::write(&path, "mine").unwrap();
-        let _ = listen(Some(&path), &name());
-        assert!(path.exists() || fs::read_to_string(&path).is_err());
+        let refused = listen(Some(&path), &name()).unwrap_err().to_string();
+        assert!(refused.contains("no socket"), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }
 
     #[test]

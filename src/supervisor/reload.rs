@@ -264,9 +264,7 @@ impl Supervisor {
         };
         tracing::info!(
             event = "reload_applied",
-            generation = self.process.generation,
-            "{verdict}"
-        );
+            generation = self.process.generation, routes = %one_line(&verdict), "reload applied");
         self.process.reloads_applied += 1;
         self.process.last_reload = Some((SystemTime::now(), verdict.clone()));
         answer(applying.replies, &verdict);
