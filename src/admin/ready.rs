@@ -6,9 +6,10 @@ use crate::supervisor::board::{Phase, Snapshot};
 
 /// What keeps the process from being ready, one line each; empty when it is.
 ///
-/// A flow that failed is past starting only if it has run: one that never came up says 503, so
-/// that a wrong address is seen by whoever rolls out (B154). Routes that the user holds, and those
-/// that are done, do not count.
+/// A flow that has never copied with its present settings says 503, so that a wrong address is
+/// seen by whoever rolls out (B154). One that has and failed later does not: taking the process
+/// out of service would not help its neighbours. Routes that the user holds, and those that are
+/// done, do not count.
 pub fn missing(snapshot: &Snapshot) -> Vec<String> {
     let mut missing = Vec::new();
     match snapshot.process.phase {
@@ -25,7 +26,7 @@ pub fn missing(snapshot: &Snapshot) -> Vec<String> {
         }
         for flow in &route.flows {
             let condition = flow.view.condition();
-            if matches!(condition.state, State::Starting | State::Failed) {
+            if !flow.has_run && matches!(condition.state, State::Starting | State::Failed) {
                 let reason = condition.reason.map_or(String::new(), |r| format!(": {r}"));
                 let state = state_name(condition.state);
                 missing.push(format!("route {}: {state}{reason}", flow.id));

@@ -4,7 +4,7 @@ use super::AdminError;
 use crate::config::spec::Name;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,24 @@ pub fn candidates(group: &Name) -> Vec<PathBuf> {
     let own = own_user().map(|user| std::env::temp_dir().join(format!("mirror-{user}")));
     let folders = runtime.into_iter().chain([system]).chain(own);
     folders.map(|folder| folder.join(&file)).collect()
+}
+
+/// Every socket in the default places, whatever its group.
+pub fn all() -> Vec<PathBuf> {
+    let Some(any) = Name::new("any") else {
+        return Vec::new();
+    };
+    let folders = candidates(&any).into_iter().filter_map(|path| {
+        let folder = path.parent()?;
+        fs::read_dir(folder).ok()
+    });
+    let files = folders
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let sockets = files.filter(|path| path.extension().is_some_and(|e| e == "sock"));
+    sockets
+        .filter(|path| UnixStream::connect(path).is_ok())
+        .collect()
 }
 
 /// The number of the user that this process runs as.
@@ -85,7 +103,18 @@ fn make_private(folder: &Path) -> io::Result<()> {
 /// A process that was killed leaves its socket's file, and `bind` refuses an existing one. Only a
 /// refused connection proves that nobody listens: unlinking without asking would cut off a process
 /// that runs, which would go on unseen.
+///
+/// A file that is no socket refuses connections as well: it is somebody's, and is left alone.
 fn remove_leftover(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            let what = "there is a file that is no socket";
+            return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+        }
+        Ok(_) => {}
+    }
     match UnixStream::connect(path) {
         Ok(_) => Err(io::Error::new(
             ErrorKind::AddrInUse,
@@ -122,8 +151,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         fs::write(&path, "mine").unwrap();
-        let _ = listen(Some(&path), &name());
-        assert!(path.exists() || fs::read_to_string(&path).is_err());
+        let refused = listen(Some(&path), &name()).unwrap_err().to_string();
+        assert!(refused.contains("no socket"), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }
 
     #[test]

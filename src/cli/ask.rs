@@ -47,8 +47,26 @@ fn places(args: &AskArgs, config: &[PathBuf], program: &Program) -> Result<Vec<P
     if let Some(socket) = spec.as_ref().and_then(|spec| spec.admin.socket.clone()) {
         return Ok(vec![socket]);
     }
-    let group = spec
-        .map(|spec| spec.group.clone())
-        .or_else(|| Name::new("default"));
-    Ok(group.map_or_else(Vec::new, |group| socket::candidates(&group)))
+    match spec {
+        Some(spec) => Ok(socket::candidates(&spec.group)),
+        None => only_process(),
+    }
+}
+
+/// Without a readable file, the process that is meant can only be the only one.
+fn only_process() -> Result<Vec<PathBuf>, Exit> {
+    let mut all = socket::all();
+    match all.len() {
+        0 => Ok(Name::new("default").map_or_else(Vec::new, |group| socket::candidates(&group))),
+        1 => Ok(vec![all.remove(0)]),
+        _ => {
+            let paths: Vec<String> = all.iter().map(|p| p.display().to_string()).collect();
+            let message = format!(
+                "several mirror processes run and no readable file says which is meant: {}; \
+                 name one with --socket or --group",
+                paths.join(", ")
+            );
+            Err(text::fail(&message, Exit::Usage))
+        }
+    }
 }

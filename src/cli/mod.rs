@@ -29,7 +29,6 @@ pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
 #[command(
     name = "mirror",
     version,
-    about,
     max_term_width = 100,
     disable_help_subcommand = true
 )]
@@ -218,7 +217,9 @@ impl From<ColorChoice> for clap::ColorChoice {
 pub fn main(args: Vec<std::ffi::OsString>, program: Program) -> Exit {
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!(event = "panic", "{panic}");
-        eprintln!("mirror: panic: {panic}");
+        if !tracing::dispatcher::has_been_set() {
+            eprintln!("mirror: panic: {panic}");
+        }
     }));
     let work = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(args) {
         Ok(cli) => dispatch(cli, &program),

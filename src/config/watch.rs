@@ -101,6 +101,8 @@ impl FileWatch {
     /// Watches `files` from now on. If they are others than before, one [`Seen::Changed`] follows
     /// in any case: the files were read before they were watched, and a change in between would
     /// otherwise never be seen.
+    ///
+    /// With a full inbox this waits for the thread's present look, some milliseconds.
     pub fn follow(&self, files: Vec<PathBuf>, settle: Option<Duration>) {
         let _ = self.messages.send(Message::Follow(files, settle));
     }

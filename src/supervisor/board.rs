@@ -87,6 +87,8 @@ pub struct FlowEntry {
     pub restarts: u64,
     /// How fast it is.
     pub rate: Rate,
+    /// Whether it has copied since the route was started with its present settings.
+    pub has_run: bool,
 }
 
 impl FlowEntry {
@@ -107,7 +109,7 @@ impl RouteView {
             .iter()
             .map(|flow| flow.view.condition())
             .max_by_key(|condition| attention(condition.state));
-        worst.unwrap_or_else(|| Condition {
+        worst.unwrap_or(Condition {
             state: State::Stopped,
             reason: None::<Reason>,
             since: SystemTime::UNIX_EPOCH,

@@ -264,9 +264,7 @@ impl Supervisor {
         };
         tracing::info!(
             event = "reload_applied",
-            generation = self.process.generation,
-            "{verdict}"
-        );
+            generation = self.process.generation, routes = %one_line(&verdict), "reload applied");
         self.process.reloads_applied += 1;
         self.process.last_reload = Some((SystemTime::now(), verdict.clone()));
         answer(applying.replies, &verdict);
@@ -304,6 +302,13 @@ impl Supervisor {
             hash,
         }
     }
+}
+
+/// The verdict as one log line.
+fn one_line(verdict: &ReloadVerdict) -> String {
+    let text = verdict.to_string();
+    let lines = text.lines().skip(1).map(str::trim);
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// Whoever asked may have gone away meanwhile.

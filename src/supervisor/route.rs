@@ -113,12 +113,13 @@ impl Route {
         self.stage = Stage::Ending { then, drain_until };
     }
 
-    /// Tells every flow that is left to stop at once.
+    /// Tells every flow that is left to stop at once, once.
     pub fn abort(&mut self) {
-        if let Stage::Ending { drain_until, .. } = &mut self.stage {
-            *drain_until = None;
+        if let Stage::Ending { drain_until, .. } = &mut self.stage
+            && drain_until.take().is_some()
+        {
+            self.places.iter().for_each(Place::abort);
         }
-        self.places.iter().for_each(Place::abort);
     }
 
     /// A flow ended.

@@ -22,6 +22,8 @@ pub(super) struct Place {
     restarts: u64,
     meter: Meter,
     healthy_since: Option<Instant>,
+    /// Whether it has copied since the route was started with its present settings.
+    has_run: bool,
     halted_since: Option<Instant>,
     /// Why it was told to drain although the route goes on (`until: end` that cannot be reached).
     gave_up: Option<Reason>,
@@ -56,6 +58,7 @@ impl Place {
             restarts,
             meter: Meter::default(),
             healthy_since: None,
+            has_run: false,
             halted_since: None,
             gave_up: None,
         };
@@ -123,7 +126,7 @@ impl Place {
     /// The flow failed: it is started again after a while.
     pub fn wait(&mut self, reason: Reason, now: Instant, jitter: f64) {
         let wait = self.backoff.next(jitter);
-        tracing::warn!(event = "flow_failed", flow = %self.id, reason = reason.code(), %reason,
+        tracing::warn!(event = "flow_failed", flow = %self.id, code = reason.code(), %reason,
             failures = self.backoff.failures(), retry_in_ms = wait.as_millis() as u64,
             "flow failed");
         self.view.become_(State::Failed, Some(reason.clone()));
@@ -184,6 +187,7 @@ impl Place {
             self.healthy_since = None;
             return;
         }
+        self.has_run = true;
         let since = *self.healthy_since.get_or_insert(now);
         if now.duration_since(since) >= healthy_after {
             self.backoff.reset();
@@ -268,6 +272,7 @@ impl From<&Place> for FlowEntry {
             carried: place.carried.clone(),
             restarts: place.restarts,
             rate: place.meter.rate(),
+            has_run: place.has_run,
         }
     }
 }
