@@ -61,6 +61,8 @@ fn route(
         rebalance_listener: Some(ListenerSpec::Log),
         group_protocol: GroupProtocol::Classic,
         until: Until::End,
+        was: None,
+        accept: Vec::new(),
     }
 }
 
