@@ -148,7 +148,7 @@ impl Feed {
                 self.send(count)?;
                 count += 1;
             }
-            self.producer.poll(TICK);
+            self.producer.poll(Duration::ZERO);
             counted = self.account(counted);
             std::thread::sleep(TICK);
         }

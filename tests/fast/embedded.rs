@@ -1,6 +1,6 @@
 //! Embedded clusters for tests: brokers in this process, their records in and out, and waiting.
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -70,12 +70,25 @@ impl Cluster {
         for (key, value) in configs {
             topic = topic.set(key, value);
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let results = runtime.block_on(admin.create_topics([&topic], &AdminOptions::new()));
+        let results = wait_for(admin.create_topics([&topic], &AdminOptions::new()));
         results.expect("an answer")[0].clone().expect("created");
+    }
+
+    /// Adds partitions until there are `partitions`.
+    pub fn grow(&self, topic: &str, partitions: usize) {
+        let admin: AdminClient<DefaultClientContext> = self.config().create().expect("an admin");
+        let new = NewPartitions::new(topic, partitions);
+        let results = wait_for(admin.create_partitions([&new], &AdminOptions::new()));
+        results.expect("an answer")[0].clone().expect("grown");
+    }
+
+    /// Deletes the records below `offset`, as retention does.
+    pub fn delete_before(&self, topic: &str, partition: i32, offset: i64) {
+        let admin: AdminClient<DefaultClientContext> = self.config().create().expect("an admin");
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Offset(offset))
+            .expect("an offset");
+        wait_for(admin.delete_records(&list, &AdminOptions::new())).expect("deleted");
     }
 
     pub fn produce(&self, topic: &str, records: &[Rec]) {
@@ -154,6 +167,14 @@ impl Cluster {
         let offset = element.offset().to_raw().filter(|o| *o >= 0)?;
         Some((offset, element.metadata().to_owned()))
     }
+}
+
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(future)
 }
 
 fn read_partition(consumer: &BaseConsumer, topic: &str, partition: i32) -> Vec<Rec> {

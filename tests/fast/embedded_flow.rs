@@ -1,103 +1,10 @@
 //! One flow between two embedded clusters: what arrives is what was there, and a restart repeats
 //! nothing.
 
-use crate::embedded::{Cluster, PATIENCE, Rec, wait_until};
-use mirror::config::spec::*;
-use mirror::flow::{self, Environment, FlowExit, FlowHandle, FlowSpec};
-use mirror::handler::Chain;
-use mirror::partition::{OnFewer, PolicySpec};
-use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
-
-struct Running {
-    handle: FlowHandle,
-    exit: Receiver<FlowExit>,
-}
-
-impl Running {
-    fn exit(&self) -> FlowExit {
-        let exit = self.exit.recv_timeout(PATIENCE);
-        exit.unwrap_or_else(|_| panic!("no exit: {:?}", self.handle.view))
-    }
-
-    fn drain(&self) -> FlowExit {
-        self.handle.drain(Instant::now() + PATIENCE);
-        self.exit()
-    }
-}
-
-fn cluster(name: &str, at: &Cluster) -> Arc<ClusterSpec> {
-    Arc::new(ClusterSpec {
-        name: Name::new(name).unwrap(),
-        bootstrap_servers: vec![at.bootstrap.clone()],
-        properties: Default::default(),
-        tls: None,
-        sasl: None,
-        access: Access::ReadWrite,
-        expect_cluster_id: None,
-    })
-}
-
-fn spec(source: &Cluster, target: &Cluster, until: Until) -> FlowSpec {
-    let (source, target) = (cluster("a", source), cluster("b", target));
-    let route = RouteSpec {
-        name: Name::new("copy").unwrap(),
-        about: None,
-        sources: vec![source.clone()],
-        targets: vec![target.clone()],
-        topics: TopicSelection::new(&["orders.*".into()], &[]).unwrap(),
-        chain: Chain::default(),
-        policy: PolicySpec::Match {
-            on_fewer: OnFewer::Stop,
-        },
-        start: Start::Earliest,
-        on_gap: OnGap::Stop,
-        on_error: OnError::Stop,
-        dead_letter: None,
-        threads: ThreadSpec {
-            workers: NonZeroUsize::MIN,
-            handlers: None,
-            queue_records: 100_000,
-            queue_bytes: 32 << 20,
-            producers: NonZeroUsize::MIN,
-        },
-        topic_creation: TopicCreation {
-            mode: CreationMode::Enabled,
-            replication_factor: None,
-            configs: vec![],
-        },
-        in_flight_bytes: 64 << 20,
-        record_bytes: None,
-        commit_interval: Duration::from_millis(200),
-        discovery_interval: Duration::from_secs(1),
-        rebalance_listener: None,
-        group_protocol: GroupProtocol::Classic,
-        until,
-    };
-    FlowSpec {
-        group: Name::new("default").unwrap(),
-        route: Arc::new(route),
-        source,
-        target,
-    }
-}
-
-fn start(spec: FlowSpec) -> Running {
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(std::env::var("LOG").unwrap_or("off".into()))
-        .with_test_writer()
-        .try_init();
-    let (tell, exit) = std::sync::mpsc::channel();
-    let on_exit = Box::new(move |e| {
-        let _ = tell.send(e);
-    });
-    Running {
-        handle: flow::spawn(spec, &Environment::default(), on_exit),
-        exit,
-    }
-}
+use crate::embedded::{Cluster, Rec, wait_until};
+use crate::embedded_running::{File, copy};
+use mirror::config::spec::Until;
+use mirror::flow::FlowExit;
 
 /// Everything that a copy is known to spoil: null and empty, repeated and null headers, order.
 fn difficult_records() -> Vec<Rec> {
@@ -123,43 +30,99 @@ fn difficult_records() -> Vec<Rec> {
     ]
 }
 
+/// Numbered records that take turns in two partitions.
+fn numbered(numbers: std::ops::Range<usize>) -> Vec<Rec> {
+    numbers
+        .map(|n| Rec::new((n % 2) as i32, &n.to_string(), &format!("value {n}")))
+        .collect()
+}
+
+/// The same by partition, as they are read.
+fn by_partition(mut records: Vec<Rec>) -> Vec<Rec> {
+    records.sort_by_key(|r| r.partition);
+    records
+}
+
 #[test]
-fn copies_every_byte() {
+fn every_byte_arrives() {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 3, &[]);
     a.produce("orders", &difficult_records());
-    let running = start(spec(&a, &b, Until::End));
-    assert_eq!(running.exit(), FlowExit::CaughtUp);
-    assert_eq!(b.partitions("orders"), 3);
+    File::new(&copy(&a, &b, "")).copy_all();
     assert_eq!(b.read("orders"), difficult_records());
     for partition in 0..3 {
         let end = a.watermarks("orders", partition).1;
-        let (offset, metadata) = a
-            .committed("mirror.default.copy.a.b", "orders", partition)
-            .expect("a commit");
+        let committed = a.committed("mirror.default.copy.a.b", "orders", partition);
+        let (offset, metadata) = committed.expect("a commit");
         assert_eq!(offset, end, "partition {partition}");
-        assert!(!metadata.is_empty());
+        assert!(metadata.contains("started"), "{metadata}");
     }
 }
 
 #[test]
-fn resumes_where_it_stopped() {
+fn a_restart_goes_on_where_it_stopped() {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 2, &[]);
-    let records = |from: usize, to: usize| -> Vec<Rec> {
-        let numbers = from..to;
-        numbers
-            .map(|n| Rec::new((n % 2) as i32, &n.to_string(), "x"))
-            .collect()
-    };
-    a.produce("orders", &records(0, 5_000));
-    let first = start(spec(&a, &b, Until::Stopped));
+    a.produce("orders", &numbered(0..5_000));
+    let file = File::new(&copy(&a, &b, ""));
+    let first = file.start(Until::Stopped);
     wait_until("the first records are there", || b.count("orders") > 0);
-    assert_eq!(first.drain(), FlowExit::Drained);
-    a.produce("orders", &records(5_000, 10_000));
-    let second = start(spec(&a, &b, Until::End));
-    assert_eq!(second.exit(), FlowExit::CaughtUp);
-    let mut expected = records(0, 10_000);
-    expected.sort_by_key(|r| r.partition);
+    assert_eq!(first[0].drain(), FlowExit::Drained);
+    a.produce("orders", &numbered(5_000..10_000));
+    file.copy_all();
+    let expected = by_partition(numbered(0..10_000));
     assert!(b.read("orders") == expected, "every record once, in order");
+}
+
+#[test]
+fn both_thread_shapes_keep_the_order() {
+    for shape in ["    workers: 2\n", "    handler_threads: 2\n    producers: 2\n"] {
+        let (a, b) = (Cluster::start(), Cluster::start());
+        a.create_topic("orders", 2, &[]);
+        a.produce("orders", &numbered(0..4_000));
+        File::new(&copy(&a, &b, shape)).copy_all();
+        let expected = by_partition(numbered(0..4_000));
+        assert!(b.read("orders") == expected, "{shape}");
+    }
+}
+
+#[test]
+fn growth_and_new_topics_are_followed() {
+    let (a, b) = (Cluster::start(), Cluster::start());
+    a.create_topic("orders", 1, &[("retention.ms", "123456789")]);
+    let running = File::new(&copy(&a, &b, "")).start(Until::Stopped);
+    wait_until("the topic is there", || b.partitions("orders") == 1);
+    a.create_topic("orders.new", 2, &[]);
+    a.produce("orders.new", &numbered(0..10));
+    wait_until("the new topic is copied", || b.count("orders.new") == 10);
+    a.grow("orders", 3);
+    a.produce("orders", &[Rec::new(2, "k", "in the new partition")]);
+    wait_until("the new partition is copied", || b.count("orders") == 1);
+    assert_eq!(b.partitions("orders"), 3);
+    assert_eq!(running[0].drain(), FlowExit::Drained);
+}
+
+#[test]
+fn trimmed_records_halt_the_partition_until_the_user_decides() {
+    let (a, b) = (Cluster::start(), Cluster::start());
+    a.create_topic("orders", 1, &[]);
+    let records: Vec<Rec> = (0..30)
+        .map(|n| Rec::new(0, &n.to_string(), "x"))
+        .collect();
+    a.produce("orders", &records[..10]);
+    File::new(&copy(&a, &b, "")).copy_all();
+    a.produce("orders", &records[10..]);
+    a.delete_before("orders", 0, 20);
+    let running = File::new(&copy(&a, &b, "")).start(Until::Stopped);
+    let view = &running[0].handle.view;
+    wait_until("the gap is seen", || {
+        let partitions = view.partitions();
+        let mut reasons = partitions.values().filter_map(|p| p.condition.reason.clone());
+        reasons.any(|r| r == mirror::observe::Reason::Gap { from: 10, to: 20 })
+    });
+    running[0].handle.abort();
+    running[0].exit();
+    assert_eq!(b.count("orders"), 10);
+    File::new(&copy(&a, &b, "    on_gap: earliest\n")).copy_all();
+    assert_eq!(b.count("orders"), 20);
 }
