@@ -240,7 +240,7 @@ impl std::fmt::Display for Reason {
             Reason::TopicReplaced { was, now } => write!(
                 f,
                 "the source topic was deleted and created again (id {was}, now {now}): nothing of the old position applies; \
-                 reset the group's offsets of this topic to go on"
+                 restart the route to copy the new topic from its beginning"
             ),
             Reason::TargetReplaced { was, now } => write!(
                 f,
@@ -495,6 +495,13 @@ impl FlowView {
             all.entry(of.clone())
                 .or_insert_with(|| PartitionView::starting(Reason::ResolvingPositions)),
         );
+    }
+
+    /// The same for a partition that may have left: it is not made known again.
+    pub fn known_partition(&self, of: &TopicPartition, change: impl FnOnce(&mut PartitionView)) {
+        if let Some(view) = lock(&self.partitions).get_mut(of) {
+            change(view);
+        }
     }
 
     /// Forgets a partition that left.

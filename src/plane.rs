@@ -45,8 +45,8 @@ pub trait FetchedRecord: HeaderSource + Send + Sync + 'static {
     fn value(&self) -> Option<&[u8]>;
     /// Its timestamp in milliseconds.
     fn timestamp(&self) -> Option<i64>;
-    /// What it costs in memory while it is in flight, in bytes.
-    fn cost(&self) -> u64;
+    /// Its key and value bytes.
+    fn bytes(&self) -> u64;
     /// The leader epoch it was read in, −1 if unknown.
     fn leader_epoch(&self) -> i32;
     /// Itself, for handlers that ask for headers.
@@ -59,11 +59,31 @@ pub trait FetchedRecord: HeaderSource + Send + Sync + 'static {
 pub struct Batch<R> {
     /// The source partition.
     pub partition: TopicPartition,
-    /// The records; never empty.
+    /// The records.
     pub records: Vec<R>,
+    /// Their key and value bytes, added up once.
+    bytes: u64,
 }
 
+/// What a record in flight costs beside its bytes: the clients' own structures for it.
+pub const RECORD_OVERHEAD: u64 = 200;
+
 impl<R: FetchedRecord> Batch<R> {
+    /// A batch of `records` of one partition, in offset order.
+    pub fn new(partition: TopicPartition, records: Vec<R>) -> Self {
+        let bytes = records.iter().map(FetchedRecord::bytes).sum();
+        Self {
+            partition,
+            records,
+            bytes,
+        }
+    }
+
+    /// Key and value bytes of its records.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The first record's offset.
     pub fn first(&self) -> Option<Offset> {
         self.records.first().map(FetchedRecord::offset)
@@ -76,16 +96,18 @@ impl<R: FetchedRecord> Batch<R> {
 
     /// Memory that the batch takes while it is in flight.
     pub fn cost(&self) -> u64 {
-        self.records.iter().map(FetchedRecord::cost).sum()
+        self.bytes + self.records.len() as u64 * RECORD_OVERHEAD
     }
 
     /// Takes the first `count` records off, leaving the rest.
     pub fn split_front(&mut self, count: usize) -> Batch<R> {
         let rest = self.records.split_off(count.min(self.records.len()));
-        Batch {
-            partition: self.partition.clone(),
-            records: std::mem::replace(&mut self.records, rest),
-        }
+        let front = Batch::new(
+            self.partition.clone(),
+            std::mem::replace(&mut self.records, rest),
+        );
+        self.bytes -= front.bytes;
+        front
     }
 
     /// The record at `index`, borrowed for the handlers.

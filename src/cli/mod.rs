@@ -1,1 +1,4 @@
 //! (in the making)
+
+pub mod check;
+pub mod schema;

@@ -8,7 +8,8 @@
 use crate::client::native::{self, Event, Fetched, Queue, Said, Severity};
 use crate::client::settings::{self, MemberSettings};
 use crate::plane::{
-    Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, Source, SourceFault,
+    Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, RECORD_OVERHEAD, Source,
+    SourceFault,
 };
 use crate::record::{HeaderSource, TopicPartition};
 use rdkafka::client::ClientContext;
@@ -23,8 +24,6 @@ use std::time::{Duration, Instant};
 const BATCH_RECORDS: usize = 4096;
 /// Cost of a batch at most, one record excepted.
 const BATCH_COST: u64 = 1 << 20;
-/// What a record in flight costs beside its bytes: librdkafka's own structure for it.
-const RECORD_OVERHEAD: u64 = 200;
 /// How long the client may take to move a position.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -76,8 +75,8 @@ impl FetchedRecord for Fetched {
     fn timestamp(&self) -> Option<i64> {
         Fetched::timestamp(self)
     }
-    fn cost(&self) -> u64 {
-        self.len() as u64 + RECORD_OVERHEAD
+    fn bytes(&self) -> u64 {
+        self.len() as u64
     }
     fn leader_epoch(&self) -> i32 {
         Fetched::leader_epoch(self)
@@ -153,7 +152,7 @@ impl Member {
     fn collect(&mut self, first: Fetched) -> FetchEvent<Fetched> {
         let partition = first.topic_partition();
         let start = FetchedRecord::offset(&first);
-        let mut cost = first.cost();
+        let mut cost = first.bytes() + RECORD_OVERHEAD;
         let mut records = Vec::with_capacity(64);
         records.push(first);
         while records.len() < BATCH_RECORDS && cost < BATCH_COST {
@@ -165,7 +164,7 @@ impl Member {
                     if records.last().is_some_and(|r| r.same_partition(&next))
                         && FetchedRecord::offset(&next).distance(start).is_some() =>
                 {
-                    cost += next.cost();
+                    cost += next.bytes() + RECORD_OVERHEAD;
                     records.push(next);
                 }
                 Said::Fetched(next) => {
@@ -181,7 +180,7 @@ impl Member {
                 }
             }
         }
-        FetchEvent::Batch(Batch { partition, records })
+        FetchEvent::Batch(Batch::new(partition, records))
     }
 
     fn read(&mut self, event: Event) -> FetchEvent<Fetched> {

@@ -1,4 +1,173 @@
 //! file → parse with positions → schema → validate (pure, all errors at once) → [`spec::Spec`].
+//!
+//! [`load`] is the summary. A value of [`spec::Spec`] comes from nowhere else.
 
+pub mod branch;
+pub mod chains;
+pub mod conform;
+pub mod defaults;
+pub mod diagnostic;
+pub mod document;
+pub mod events;
+pub mod forms;
+pub mod interpolate;
+pub mod loss;
+pub mod mask;
+pub mod place;
+pub mod pointer;
+pub mod raw;
+pub mod read;
+pub mod render;
+pub mod scalar;
+pub mod schema;
 pub mod secret;
 pub mod spec;
+pub mod suggest;
+pub mod tree;
+pub mod units;
+pub mod validate;
+pub mod words;
+
+use crate::flow::listener::Listeners;
+use crate::handler::Registry;
+use diagnostic::{Code, Diagnostic, Severity};
+use document::Document;
+use interpolate::Environment;
+use place::Sources;
+use render::Colour;
+use serde_json::Value;
+use spec::Spec;
+use std::path::PathBuf;
+
+/// What a configuration is read with.
+pub struct LoadOptions<'a> {
+    /// Where `${NAME}` comes from.
+    pub environment: &'a Environment<'a>,
+    /// Handlers that the program registered, for `use:`.
+    pub registry: &'a Registry,
+    /// Listeners that the program registered, for `rebalance_listener:`.
+    pub listeners: &'a Listeners,
+}
+
+/// The variables of this process.
+pub fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// A configuration that may run.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub spec: Spec,
+    /// What is odd about it.
+    pub warnings: Vec<Diagnostic>,
+    /// SHA-256 of all files that were used, in hexadecimal.
+    pub hash: String,
+    /// Those files, those of `${file:…}` included.
+    pub files: Vec<PathBuf>,
+    /// The `tests:`, as written.
+    pub tests: Vec<Value>,
+    /// The document, for places.
+    pub document: Document,
+}
+
+/// A configuration that is refused.
+#[derive(Debug)]
+pub struct Rejected {
+    /// All that was found: at least one error.
+    pub diagnostics: Vec<Diagnostic>,
+    /// SHA-256 of all files that were used, in hexadecimal.
+    pub hash: String,
+    /// Those files, those of `${file:…}` included.
+    pub files: Vec<PathBuf>,
+    /// The texts, for rendering.
+    pub sources: Sources,
+}
+
+impl Loaded {
+    /// The warnings as text with source lines.
+    pub fn render(&self, colour: Colour) -> String {
+        render::render(&self.warnings, &self.document.sources, colour)
+    }
+}
+
+impl Rejected {
+    /// The diagnostics as text with source lines.
+    pub fn render(&self, colour: Colour) -> String {
+        render::render(&self.diagnostics, &self.sources, colour)
+    }
+
+    /// The first error in one line, for logs and `status`.
+    pub fn first_error(&self) -> String {
+        let errors = self.diagnostics.iter();
+        let mut errors = errors.filter(|d| d.severity() == Severity::Error);
+        errors.next().map(Diagnostic::one_line).unwrap_or_default()
+    }
+}
+
+/// Reads, and checks, files as one configuration. Asks no cluster.
+///
+/// # Errors
+/// Everything that is wrong, each with its place.
+pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<Rejected>> {
+    let mut reading = read::read(paths, options.environment);
+    let (hash, files) = (reading.hash(), reading.paths());
+    let mut found = std::mem::take(&mut reading.found);
+    let nothing = reading.trees.is_empty();
+    let mut document = Document::join(reading.trees, reading.sources, &mut found);
+    let sound = !nothing && readable(&found);
+    let spec = sound.then(|| {
+        let wrong = conform::conform(&mut document, &mut found);
+        validate::validate(&document, options, &wrong, &mut found)
+    });
+    diagnostic::arrange(&mut found);
+    let refused = found.iter().any(|d| d.severity() == Severity::Error);
+    match spec.flatten().filter(|_| !refused) {
+        Some(spec) => Ok(Loaded {
+            spec,
+            warnings: found,
+            hash,
+            files,
+            tests: tests(&document),
+            document,
+        }),
+        None => Err(Box::new(Rejected {
+            diagnostics: explained(found, &files),
+            hash,
+            files,
+            sources: document.sources,
+        })),
+    }
+}
+
+/// Whether every file could be read: a file that is missing from the whole would make every name
+/// in it unknown.
+fn readable(found: &[Diagnostic]) -> bool {
+    let fatal = [
+        Code::Unreadable,
+        Code::Syntax,
+        Code::Empty,
+        Code::SecondDocument,
+        Code::Unsupported,
+        Code::TooLarge,
+        Code::WrongType,
+    ];
+    !found.iter().any(|d| fatal.contains(&d.code))
+}
+
+/// A rejection says why, also if nothing was named at all.
+fn explained(mut found: Vec<Diagnostic>, files: &[PathBuf]) -> Vec<Diagnostic> {
+    if !found.iter().any(|d| d.severity() == Severity::Error) {
+        let file = files.first().cloned().unwrap_or_default();
+        found.push(Diagnostic::of_file(Code::Empty, file, "no configuration"));
+    }
+    found
+}
+
+fn tests(document: &Document) -> Vec<Value> {
+    let tests = document.value.get("tests").and_then(Value::as_array);
+    tests.cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod config_tests;

@@ -199,6 +199,21 @@ pub struct RouteSpec {
     pub group_protocol: GroupProtocol,
     /// When the route is done.
     pub until: Until,
+    /// Its former name, whose positions it keeps.
+    pub was: Option<Name>,
+    /// The user's written word for changes that can reorder, repeat or lose.
+    pub accept: Vec<Accept>,
+}
+
+/// What the user accepts of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Accept {
+    /// Records of one key may change their order.
+    Reorder,
+    /// The route may begin again.
+    RestartFromStart,
+    /// Records may be left out.
+    Gap,
 }
 
 /// Regexes on whole topic names; exclude wins; internal topics are out unless named literally.

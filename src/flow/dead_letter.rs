@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn keeps_the_bytes_and_says_where_they_came_from() {
-        let original = record(b"\xff\x00");
+        let (original, failure) = (record(b"\xff\x00"), failure());
         let letter = letter(&DeadLetter {
             topic: "dlq",
             route: "r",
             record: &original,
-            failure: &failure(),
+            failure: &failure,
             record_bytes: 1 << 20,
         });
         assert_eq!(letter.value.as_deref(), Some(&b"\xff\x00"[..]));
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn one_too_large_carries_a_hash() {
         let big = vec![7u8; 4096];
-        let original = record(&big);
+        let (original, failure) = (record(&big), failure());
         let letter = letter(&DeadLetter {
             topic: "dlq",
             route: "r",
             record: &original,
-            failure: &failure(),
+            failure: &failure,
             record_bytes: 1000,
         });
         assert_eq!(letter.value, None);

@@ -13,6 +13,7 @@ use crate::partition::{Choice, Policy};
 use crate::plane::{Batch, FaultKind, FetchedRecord, Offset, ProduceFault, Sink, Token};
 use crate::record::Record;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -148,9 +149,12 @@ pub(crate) struct LaneSpec {
     pub(crate) lease: Arc<Lease>,
 }
 
+/// How many records go between two looks at the clock, for the lease.
+const LEASE_STRIDE: usize = 256;
+
 /// A topic as one sink knows it, with what the target said of it.
 struct KnownTopic<T> {
-    name: String,
+    name: Arc<str>,
     handle: T,
     target: TargetTopic,
 }
@@ -162,6 +166,9 @@ pub(crate) struct Lane<K: Sink> {
     /// The sink that `known` belongs to.
     sink: Option<Arc<K>>,
     known: Vec<KnownTopic<K::Topic>>,
+    by_name: HashMap<Arc<str>, usize, foldhash::fast::FixedState>,
+    /// The last one used: most records go where the one before went.
+    last: usize,
     generation: u64,
 }
 
@@ -172,6 +179,8 @@ impl<K: Sink> Lane<K> {
             policy,
             sink: None,
             known: Vec::new(),
+            by_name: HashMap::default(),
+            last: 0,
             generation: 0,
         }
     }
@@ -182,7 +191,8 @@ impl<K: Sink> Lane<K> {
         let mut handled = Handled::default();
         let mut outputs = Vec::new();
         for index in 0..job.batch.records.len() {
-            if job.gate.epoch() != job.epoch || !self.spec.lease.is_current() {
+            let lapsed = index % LEASE_STRIDE == 0 && !self.spec.lease.is_current();
+            if lapsed || job.gate.epoch() != job.epoch {
                 handled.stop = Some(Stop {
                     offset: job.batch.records[index].offset(),
                     cause: StopCause::Stale,
@@ -205,6 +215,7 @@ impl<K: Sink> Lane<K> {
         let same = self.sink.as_ref().is_some_and(|s| Arc::ptr_eq(s, sink));
         if !same || generation != self.generation {
             self.known.clear();
+            self.by_name.clear();
             self.sink = Some(sink.clone());
             self.generation = generation;
         }
@@ -386,8 +397,12 @@ impl<K: Sink> Lane<K> {
 
     /// The index in `known` of a topic, looked up at the target's view when it is new here.
     fn topic(&mut self, sink: &Arc<K>, name: &str) -> Result<usize, StopCause> {
-        if let Some(found) = self.known.iter().position(|k| k.name == name) {
-            return Ok(found);
+        if self.known.get(self.last).is_some_and(|k| *k.name == *name) {
+            return Ok(self.last);
+        }
+        if let Some(found) = self.by_name.get(name) {
+            self.last = *found;
+            return Ok(*found);
         }
         let target = self
             .spec
@@ -395,11 +410,14 @@ impl<K: Sink> Lane<K> {
             .get(name)
             .ok_or_else(|| StopCause::Missing(name.to_owned()))?;
         let handle = sink.topic(name).map_err(StopCause::Refused)?;
+        let name: Arc<str> = name.into();
+        self.last = self.known.len();
+        self.by_name.insert(name.clone(), self.last);
         self.known.push(KnownTopic {
-            name: name.to_owned(),
+            name,
             handle,
             target,
         });
-        Ok(self.known.len() - 1)
+        Ok(self.last)
     }
 }

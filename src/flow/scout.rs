@@ -21,6 +21,10 @@ use std::time::{Duration, Instant};
 const ASK: Duration = Duration::from_secs(10);
 /// How often ends are asked for, for the lag.
 const ENDS: Duration = Duration::from_secs(2);
+/// How long that may take: commits wait for the same thread.
+const ENDS_ASK: Duration = Duration::from_secs(2);
+/// How long it is left alone after it failed.
+const ENDS_REST: Duration = Duration::from_secs(10);
 /// How often `until: end` is checked.
 const UNTIL: Duration = Duration::from_millis(500);
 /// How often what is not wanted is checked.
@@ -33,13 +37,16 @@ pub(crate) enum Inquiry {
     /// Where do these assigned partitions start?
     Resolve {
         worker: u8,
+        id: u64,
         partitions: Vec<TopicPartition>,
     },
-    /// The position was refused: is it still in the log?
+    /// The position was refused: is it still in the log of the same topic?
     Recheck {
         worker: u8,
+        id: u64,
         partition: TopicPartition,
         position: Offset,
+        topic_id: Option<String>,
     },
     /// Are these topics still the same? Asked between taking a watermark and committing it.
     Verify {
@@ -56,8 +63,11 @@ pub(crate) enum Inquiry {
 pub(crate) enum Finding {
     /// The topics that match, with their partition counts. Told when they change.
     Topics(BTreeMap<String, i32>),
-    /// Where partitions start.
-    Resolved(Vec<(TopicPartition, Resolution)>),
+    /// Where partitions start: the answer to the question of this number.
+    Resolved {
+        id: u64,
+        resolved: Vec<(TopicPartition, Resolution)>,
+    },
     /// The flow's start: to be committed by this worker before anybody fetches.
     CommitStart(Vec<CommitEntry>),
     /// The topics' ids, for a commit.
@@ -129,6 +139,7 @@ pub(crate) type UntilDone = Box<dyn Fn(Option<Reason>) + Send>;
 pub(crate) struct Scout {
     spec: ScoutSpec,
     source: Option<Observer>,
+    identified: bool,
     matching: BTreeMap<String, i32>,
     known: bool,
     /// `until: end`: the ends captured at start.
@@ -141,6 +152,7 @@ impl Scout {
         Self {
             spec,
             source: None,
+            identified: false,
             matching: BTreeMap::new(),
             known: false,
             ends: None,
@@ -162,12 +174,24 @@ impl Scout {
 
     fn answer(&mut self, inquiry: Inquiry) {
         match inquiry {
-            Inquiry::Resolve { worker, partitions } => self.resolve(worker, partitions),
+            Inquiry::Resolve {
+                worker,
+                id,
+                partitions,
+            } => self.resolve(worker, id, partitions),
             Inquiry::Recheck {
                 worker,
+                id,
                 partition,
                 position,
-            } => self.recheck(worker, partition, position),
+                topic_id,
+            } => {
+                let resolution = self
+                    .recheck(&partition, position, topic_id)
+                    .unwrap_or_else(Resolution::Retry);
+                let resolved = vec![(partition, resolution)];
+                (self.spec.tell)(worker, Finding::Resolved { id, resolved });
+            }
             Inquiry::Verify { worker, id, topics } => {
                 let ids = self.identities(&topics);
                 (self.spec.tell)(worker, Finding::Verified { id, ids });
@@ -192,8 +216,11 @@ impl Scout {
             rounds.discovery = Instant::now() + pause;
         }
         if now >= rounds.ends {
-            self.ask_ends();
-            rounds.ends = Instant::now() + ENDS;
+            let pause = match self.ask_ends() {
+                Ok(()) => ENDS,
+                Err(_) => ENDS_REST,
+            };
+            rounds.ends = Instant::now() + pause;
         }
         if now >= rounds.until {
             self.check_until();
@@ -206,6 +233,8 @@ impl Scout {
         }
     }
 
+    /// The client, once the cluster has answered and is the one that the file expects. The client is
+    /// kept while it does not answer: dropping one whose cluster is away may block (B101).
     fn observer(&mut self) -> Result<&Observer, Reason> {
         if self.source.is_none() {
             let observer = Observer::new(
@@ -214,12 +243,19 @@ impl Scout {
                 self.spec.subject.clone(),
             )
             .map_err(|detail| Reason::Client { detail })?;
+            self.source = Some(observer);
+        }
+        let observer = self
+            .source
+            .as_ref()
+            .ok_or_else(|| self.unreachable("no client".into()))?;
+        if !self.identified {
             // A metadata answer first: before it the cluster id is not known.
             observer
                 .topics(ASK)
                 .map_err(|detail| self.unreachable(detail))?;
             check_expected(&self.spec.source, observer.cluster_id(ASK).as_deref())?;
-            self.source = Some(observer);
+            self.identified = true;
         }
         self.source
             .as_ref()
@@ -265,10 +301,10 @@ impl Scout {
 
     // --- positions ---------------------------------------------------------------------------
 
-    fn resolve(&mut self, worker: u8, partitions: Vec<TopicPartition>) {
+    fn resolve(&mut self, worker: u8, id: u64, partitions: Vec<TopicPartition>) {
         match self.try_resolve(&partitions) {
             Ok(FlowStart::Behind(resolved)) => {
-                (self.spec.tell)(worker, Finding::Resolved(resolved));
+                (self.spec.tell)(worker, Finding::Resolved { id, resolved });
             }
             Ok(FlowStart::Ours(entries)) => {
                 (self.spec.tell)(worker, Finding::CommitStart(entries));
@@ -278,7 +314,7 @@ impl Scout {
                     .into_iter()
                     .map(|tp| (tp, Resolution::Retry(reason.clone())))
                     .collect();
-                (self.spec.tell)(worker, Finding::Resolved(resolved));
+                (self.spec.tell)(worker, Finding::Resolved { id, resolved });
             }
         }
     }
@@ -390,27 +426,22 @@ impl Scout {
             .collect())
     }
 
-    fn recheck(&mut self, worker: u8, partition: TopicPartition, position: Offset) {
-        let one = std::slice::from_ref(&partition);
-        let resolution = self
-            .try_recheck(one, position)
-            .unwrap_or_else(Resolution::Retry);
-        (self.spec.tell)(worker, Finding::Resolved(vec![(partition, resolution)]));
-    }
-
     /// Before it is called a gap, the leader itself is asked (B055).
-    fn try_recheck(
+    fn recheck(
         &mut self,
-        one: &[TopicPartition],
+        partition: &TopicPartition,
         position: Offset,
+        topic_id: Option<String>,
     ) -> Result<Resolution, Reason> {
+        let metadata = CommitMetadata {
+            topic_id,
+            ..CommitMetadata::default()
+        };
         let mut committed = Committed::default();
-        if let Some(tp) = one.first() {
-            committed
-                .positions
-                .insert(tp.clone(), (position.0, CommitMetadata::default()));
-        }
-        let judged = self.judge_all(one, &committed, None)?;
+        committed
+            .positions
+            .insert(partition.clone(), (position.0, metadata));
+        let judged = self.judge_all(std::slice::from_ref(partition), &committed, None)?;
         Ok(judged
             .into_iter()
             .next()
@@ -444,20 +475,18 @@ impl Scout {
 
     // --- ends --------------------------------------------------------------------------------
 
-    fn ask_ends(&mut self) {
+    fn ask_ends(&mut self) -> Result<(), Reason> {
         let owned: Vec<TopicPartition> = self.spec.view.partitions().into_keys().collect();
-        if owned.is_empty() {
-            return;
-        }
-        let Ok(stable) = self.offsets(&owned, OffsetSpec::LastStable) else {
-            return;
-        };
-        for (tp, end) in stable {
-            // A partition that left meanwhile is not made known again.
-            if self.spec.view.partitions().contains_key(&tp) {
-                self.spec.view.partition(&tp, |p| p.end = Some(end));
+        let answers = self
+            .observer()?
+            .offsets(&owned, OffsetSpec::LastStable, ENDS_ASK);
+        let answers = answers.map_err(|detail| self.unreachable(detail))?;
+        for (tp, end) in answers {
+            if let Ok(end) = end {
+                self.spec.view.known_partition(&tp, |p| p.end = Some(end));
             }
         }
+        Ok(())
     }
 
     fn check_until(&mut self) {

@@ -18,8 +18,15 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Half the group's session timeout (librdkafka's default, 45 s): nobody enqueues on an older lease.
-const LEASE: Duration = Duration::from_millis(22_500);
+/// librdkafka's default session timeout.
+const SESSION_TIMEOUT_MS: u64 = 45_000;
+
+/// Half the group's session timeout: nobody enqueues on an older lease.
+fn lease_length(source: &crate::config::spec::ClusterSpec) -> Duration {
+    let configured = source.properties.get("session.timeout.ms");
+    let session_ms = configured.and_then(|v| v.reveal().parse().ok());
+    Duration::from_millis(session_ms.unwrap_or(SESSION_TIMEOUT_MS) / 2)
+}
 
 /// Called once, with how the flow ended.
 pub type OnExit = Box<dyn FnOnce(FlowExit) + Send>;
@@ -360,7 +367,7 @@ impl Parts {
                     },
                     member,
                     notes,
-                    lease: Arc::new(Lease::new(LEASE)),
+                    lease: Arc::new(Lease::new(lease_length(&self.spec.source))),
                 })
             })
             .collect()

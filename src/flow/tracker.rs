@@ -17,6 +17,7 @@ pub struct BatchId(u64);
 
 #[derive(Debug)]
 struct Entry {
+    id: BatchId,
     first: Offset,
     /// The position once this batch is behind us.
     after: Offset,
@@ -31,8 +32,8 @@ pub struct Tracker {
     /// The next offset to be fetched; everything below is registered or covered.
     position: Offset,
     open: VecDeque<Entry>,
-    /// The id of `open`'s first entry.
-    front: u64,
+    /// Ids are never used twice: an id that was cut away or rewound must stay unknown.
+    next_id: u64,
 }
 
 impl Tracker {
@@ -42,7 +43,7 @@ impl Tracker {
             watermark: position,
             position,
             open: VecDeque::new(),
-            front: 0,
+            next_id: 0,
         }
     }
 
@@ -69,13 +70,15 @@ impl Tracker {
             "I2: {first}..={last} at {}",
             self.position
         );
-        let id = BatchId(self.front + self.open.len() as u64);
+        let id = BatchId(self.next_id);
+        self.next_id += 1;
         if self.open.is_empty() {
             // What lies between is covered: control records, aborted records, holes.
             self.watermark = first;
         }
         self.position = last.next();
         self.open.push_back(Entry {
+            id,
             first,
             after: self.position,
             resolved: false,
@@ -97,30 +100,19 @@ impl Tracker {
 
     /// All outputs of a batch are settled. Resolving an unknown batch (cut away since) does nothing.
     pub fn resolve(&mut self, id: BatchId) {
-        let Some(index) = id.0.checked_sub(self.front) else {
+        let Some(index) = self.index(id) else {
             return;
         };
-        if let Some(entry) = usize::try_from(index)
-            .ok()
-            .and_then(|i| self.open.get_mut(i))
-        {
-            entry.resolved = true;
-        }
+        self.open[index].resolved = true;
         self.advance();
     }
 
     /// Ends the tracker's knowledge at `offset`, which lies in batch `id`: the part before it is
     /// settled, it and everything after it will be fetched again.
     pub fn cut(&mut self, id: BatchId, offset: Offset) {
-        let Some(index) =
-            id.0.checked_sub(self.front)
-                .and_then(|i| usize::try_from(i).ok())
-        else {
+        let Some(index) = self.index(id) else {
             return;
         };
-        if index >= self.open.len() {
-            return;
-        }
         self.open.truncate(index + 1);
         if let Some(entry) = self.open.back_mut() {
             debug_assert!(entry.first <= offset && offset <= entry.after);
@@ -131,10 +123,13 @@ impl Tracker {
         self.advance();
     }
 
-    /// Forgets what is in flight and goes back to the watermark, from which is fetched again. Ids
-    /// of forgotten batches stay unknown for ever.
+    /// Ids rise along the queue.
+    fn index(&self, id: BatchId) -> Option<usize> {
+        self.open.binary_search_by_key(&id, |entry| entry.id).ok()
+    }
+
+    /// Forgets what is in flight and goes back to the watermark, from which is fetched again.
     pub fn rewind(&mut self) -> Offset {
-        self.front += self.open.len() as u64;
         self.open.clear();
         self.position = self.watermark;
         self.watermark
@@ -143,7 +138,6 @@ impl Tracker {
     fn advance(&mut self) {
         while self.open.front().is_some_and(|e| e.resolved) {
             if let Some(entry) = self.open.pop_front() {
-                self.front += 1;
                 self.watermark = entry.after;
             }
         }

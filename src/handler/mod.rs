@@ -11,8 +11,29 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+mod chain;
+mod fault;
+mod filter;
+mod json;
+mod naming;
+mod operator;
+mod path;
+mod predicate;
+mod reformat;
+mod rename;
+#[cfg(test)]
+mod sample;
+mod schema;
 pub mod spec;
+mod step;
+mod template;
+#[cfg(test)]
+mod tests;
 
+pub use chain::{BoundChain, Chain, Cost};
+pub use json::Segment;
+pub(crate) use path::Field;
+pub use path::Path;
 pub use spec::StepSpec;
 
 /// What a handler or a chain reads of a record. Ordered: each includes those before it.
@@ -96,6 +117,22 @@ pub struct Failure {
     pub code: FailureCode,
     /// What happened, in words without payload bytes.
     pub detail: String,
+}
+
+impl Failure {
+    /// A failure of that code. `detail` tells what happened without bytes of the payload.
+    pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.detail)
+    }
 }
 
 /// A step's failure, with the step and its own `on_error` if it has one.
@@ -196,79 +233,4 @@ pub enum Verdict {
         /// Index of the step in the chain.
         step: usize,
     },
-}
-
-/// A compiled chain. Equal when its steps are equal as written.
-#[derive(Clone, Debug, Default)]
-pub struct Chain {
-    steps: Vec<StepSpec>,
-}
-
-impl PartialEq for Chain {
-    fn eq(&self, other: &Self) -> bool {
-        self.steps == other.steps
-    }
-}
-
-impl Chain {
-    /// Compiles `steps` (with `use:` already replaced by the named chain's steps).
-    ///
-    /// # Errors
-    /// Every mistake, each with its place inside `steps`.
-    pub fn compile(steps: &[StepSpec], _registry: &Registry) -> Result<Self, Vec<ChainFault>> {
-        Ok(Self {
-            steps: steps.to_vec(),
-        })
-    }
-
-    /// What the chain reads of a record.
-    pub fn reads(&self) -> Reads {
-        Reads::Nothing
-    }
-
-    /// Resolves everything that is constant for one source topic.
-    ///
-    /// # Errors
-    /// A static template that this topic cannot fill, or that gives an illegal topic name.
-    pub fn bind(&self, binding: &Binding<'_>) -> Result<BoundChain, ChainFault> {
-        Ok(BoundChain {
-            targets: Targets {
-                known: vec![binding.topic.to_owned()],
-                by_content: Vec::new(),
-            },
-        })
-    }
-}
-
-/// A chain bound to one source topic.
-#[derive(Clone, Debug)]
-pub struct BoundChain {
-    targets: Targets,
-}
-
-impl BoundChain {
-    /// The target topics that it can write.
-    pub fn targets(&self) -> &Targets {
-        &self.targets
-    }
-
-    /// The target topic, if every record passes unchanged but for the topic's name: such records
-    /// need not be shown to [`BoundChain::apply`] at all.
-    pub fn pass_through(&self) -> Option<&str> {
-        self.targets.known.first().map(String::as_str)
-    }
-
-    /// Runs the chain on one record. Outputs are appended to `out`; after a failure or a drop
-    /// nothing was appended. Panics of handlers are caught here.
-    ///
-    /// # Errors
-    /// The first step's failure; it settles the whole input record.
-    pub fn apply<'a>(
-        &'a self,
-        record: Record<'a>,
-        out: &mut Vec<Record<'a>>,
-    ) -> Result<Verdict, StepFailure> {
-        out.push(record);
-        Ok(Verdict::Forward)
-    }
 }

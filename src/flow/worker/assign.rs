@@ -64,14 +64,17 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     pub(super) fn resolve(&mut self, partitions: Vec<TopicPartition>) {
+        self.questions += 1;
         for tp in &partitions {
             if let Some(owned) = self.owned.get_mut(tp) {
                 owned.phase = Phase::Resolving;
+                owned.asked = self.questions;
             }
         }
         if !partitions.is_empty() {
             let _ = self.scout.send(Inquiry::Resolve {
                 worker: self.index,
+                id: self.questions,
                 partitions,
             });
         }
@@ -158,14 +161,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
             .extend(chain.targets().by_content.iter().cloned());
     }
 
-    /// The scout's answers.
-    pub(super) fn resolved(&mut self, resolved: Vec<(TopicPartition, Resolution)>) {
+    /// The scout's answers. An answer to an older question is stale: between the two the partition may
+    /// have been elsewhere and come back, with a position that has moved on.
+    pub(super) fn resolved(&mut self, id: u64, resolved: Vec<(TopicPartition, Resolution)>) {
         let now = Instant::now();
         for (tp, resolution) in resolved {
             let Some(owned) = self.owned.get_mut(&tp) else {
                 continue;
             };
-            if !matches!(owned.phase, Phase::Resolving) {
+            if owned.asked != id || !matches!(owned.phase, Phase::Resolving) {
                 continue;
             }
             match resolution {

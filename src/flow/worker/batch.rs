@@ -42,7 +42,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     /// A partition's end: control records and holes before it are covered.
     pub(super) fn end_reached(&mut self, tp: &TopicPartition, offset: Offset) {
         if let Some(owned) = self.owned.get_mut(tp)
-            && matches!(owned.phase, Phase::Flowing)
+            && owned.is_taking()
         {
             owned.source_fault = None;
             owned.tracker.cover(offset);
@@ -91,7 +91,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let owned = self.owned.get_mut(&batch.partition)?;
         let (first, last) = (batch.first()?, batch.last()?);
         let chain = owned.chain.clone()?;
-        let cost = batch.cost();
+        let (cost, bytes) = (batch.cost(), batch.bytes());
         let records = batch.records.len() as u64;
         owned.leader_epoch = batch.records.last().map_or(-1, FetchedRecord::leader_epoch);
         if owned.in_flight == 0 {
@@ -117,7 +117,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.budget.take(cost);
         let counters = &self.view.counters;
         Counters::add(&counters.fetched_records, records);
-        Counters::add(&counters.fetched_bytes, cost);
+        Counters::add(&counters.fetched_bytes, bytes);
         Counters::add(&counters.in_flight_records, records);
         Counters::add(&counters.in_flight_bytes, cost);
         Some(Job {

@@ -138,7 +138,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn snapshot(&self) -> Vec<Taken> {
         self.owned
             .values()
-            .filter(|o| o.is_resolved() && o.placed)
+            .filter(|o| o.is_resolved() && o.placed && !o.vanished)
             .filter(|o| o.committed != Some(o.tracker.watermark()))
             .take(PARTITIONS)
             .map(|o| Taken {
@@ -194,14 +194,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
         tp: &TopicPartition,
         ids: &HashMap<std::sync::Arc<str>, TopicIdentity>,
     ) {
-        let Some(owned) = self.owned.get(tp) else {
+        let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
+        // Its offsets are not worth a commit any more, and nobody waits for one (B023).
+        owned.vanished = true;
         let (Some(was), Some(TopicIdentity::Is(now))) =
             (owned.topic_id.clone(), ids.get(&tp.topic))
         else {
-            // Gone for now: its offsets are not worth a commit (B023); the group tells us when it
-            // takes the partition away.
+            // Gone: the group tells us when it takes the partition away.
             return;
         };
         if matches!(owned.phase, Phase::Releasing) {
@@ -216,8 +217,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.halt_for_good(tp, reason);
     }
 
-    /// Halts a partition of which nothing may be committed or fetched any more; its position is
-    /// asked for again from time to time.
+    /// Halts a partition of which nothing may be committed or fetched any more.
     fn halt_for_good(&mut self, tp: &TopicPartition, reason: Reason) {
         self.source.pause(std::slice::from_ref(tp));
         if let Some(owned) = self.owned.get_mut(tp) {
@@ -230,7 +230,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             owned.cost = 0;
             owned.sink = None;
             owned.committed = Some(owned.tracker.rewind());
-            owned.halt(reason, RetryHow::Resolve, Instant::now());
+            owned.halt(reason, RetryHow::Never, Instant::now());
         }
     }
 
@@ -381,6 +381,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
         partitions
             .iter()
             .filter_map(|tp| self.owned.get(tp))
-            .all(|o| !o.placed || !o.is_resolved() || o.committed == Some(o.tracker.watermark()))
+            .all(|o| {
+                !o.placed
+                    || o.vanished
+                    || !o.is_resolved()
+                    || o.committed == Some(o.tracker.watermark())
+            })
     }
 }

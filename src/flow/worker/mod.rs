@@ -17,6 +17,8 @@ mod owned;
 mod recover;
 mod release;
 mod report;
+#[cfg(test)]
+mod tests;
 mod ticket;
 
 use crate::flow::budget::Budget;
@@ -118,6 +120,8 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     owned: BTreeMap<TopicPartition, Owned<S::Record, K>>,
     /// Assignments so far; tells apart two lives of one partition here.
     lives: u64,
+    /// Questions for positions so far.
+    questions: u64,
     committer: Committer,
     release: Option<Release>,
     /// The topics that match, with their partition counts.
@@ -158,6 +162,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             tickets: Tickets::default(),
             owned: BTreeMap::new(),
             lives: 0,
+            questions: 0,
             committer: Committer::new(interval, now),
             release: None,
             topics: BTreeMap::new(),
@@ -220,7 +225,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn found(&mut self, finding: Finding) {
         match finding {
             Finding::Topics(topics) => self.topics_found(topics),
-            Finding::Resolved(resolved) => self.resolved(resolved),
+            Finding::Resolved { id, resolved } => self.resolved(id, resolved),
             Finding::CommitStart(entries) => self.commit_start(entries),
             Finding::Verified { id, ids } => self.verified(id, ids),
         }

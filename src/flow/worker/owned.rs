@@ -69,6 +69,8 @@ pub(super) enum RetryHow {
     Isolate,
     /// Asks for the position again.
     Resolve,
+    /// Nothing: only a new assignment, as after a restart of the route, begins anew.
+    Never,
 }
 
 /// First and longest pause between retries of a halted partition.
@@ -100,6 +102,10 @@ pub(super) struct Owned<R, K> {
     /// The single record in flight in isolation, kept for its dead letter.
     pub(super) lone: Option<Batch<R>>,
     pub(super) committed: Option<Offset>,
+    /// The question in which its position was last asked for; answers to older ones are stale.
+    pub(super) asked: u64,
+    /// Its topic is gone or another one: there is nothing to commit any more.
+    pub(super) vanished: bool,
     pub(super) last_progress: Instant,
     /// Halts in a row without a delivery in between.
     pub(super) halts: u32,
@@ -127,6 +133,8 @@ impl<R, K> Owned<R, K> {
             backlog: VecDeque::new(),
             lone: None,
             committed: None,
+            asked: 0,
+            vanished: false,
             last_progress: now,
             halts: 0,
             paused_alone: false,
@@ -136,7 +144,16 @@ impl<R, K> Owned<R, K> {
 
     /// Whether fetching may go on once budget allows.
     pub(super) fn wants_records(&self) -> bool {
-        self.placed && !self.paused_alone && matches!(self.phase, Phase::Flowing)
+        self.placed && !self.paused_alone && self.is_taking()
+    }
+
+    /// Whether everything fetched before now was registered, so that the position is the tracker's.
+    pub(super) fn is_taking(&self) -> bool {
+        match self.phase {
+            Phase::Flowing => true,
+            Phase::Isolating(_) => self.backlog.is_empty(),
+            _ => false,
+        }
     }
 
     /// Whether its position is known, so that its watermark means something.

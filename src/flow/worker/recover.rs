@@ -145,11 +145,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return self.abort_route(tp, offset, &describe(&failure));
         }
         if trouble.out_of_range {
+            self.questions += 1;
             owned.phase = Phase::Resolving;
+            owned.asked = self.questions;
             let _ = self.scout.send(Inquiry::Recheck {
                 worker: self.index,
+                id: self.questions,
                 partition: tp.clone(),
                 position: watermark,
+                topic_id: owned.topic_id.clone(),
             });
             return;
         }
@@ -251,6 +255,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 Phase::Halted { retry, .. } if retry.at <= now => match retry.how {
                     RetryHow::Resolve => resolve.push(owned.id.clone()),
                     RetryHow::Isolate => isolate.push(owned.id.clone()),
+                    RetryHow::Never => {}
                 },
                 _ => {}
             }

@@ -73,6 +73,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         self.draining = Some(deadline);
         let now = Instant::now();
+        // A short budget is shared out too: what was acknowledged is worth a commit.
+        let budget = deadline.saturating_duration_since(now);
+        let (commit, leave) = (COMMIT.min(budget / 4), LEAVE.min(budget / 8));
         let all: Vec<TopicPartition> = self.owned.keys().cloned().collect();
         let pending = self.release.take();
         let placed = self.placed();
@@ -81,8 +84,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             partitions: all,
             why: Why::End,
             since: pending.map_or(now, |r| r.since),
-            drain_until: deadline.checked_sub(COMMIT + LEAVE).unwrap_or(now).max(now),
-            commit_until: deadline.checked_sub(LEAVE).unwrap_or(now).max(now),
+            drain_until: deadline.checked_sub(commit + leave).unwrap_or(now),
+            commit_until: deadline.checked_sub(leave).unwrap_or(now),
             step: Step::Draining,
         });
     }
@@ -223,7 +226,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn unconfirmed(&self) -> Vec<Unconfirmed> {
         self.owned
             .values()
-            .filter(|o| o.placed)
+            .filter(|o| o.placed && !o.vanished)
             .filter(|o| o.in_flight > 0 || o.committed != Some(o.tracker.watermark()))
             .map(|o| Unconfirmed {
                 partition: o.id.clone(),

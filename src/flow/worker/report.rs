@@ -2,7 +2,7 @@
 //! at progress, not at life (`engine.md` rule 10).
 
 use super::Worker;
-use super::owned::{Owned, Phase};
+use super::owned::{Owned, Phase, RetryHow};
 use crate::observe::{Reason, Stage, State};
 use crate::plane::{Sink, Source};
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             let (state, reason) = self.condition(owned, lag);
             let resolved = owned.is_resolved();
             let next_try = match &owned.phase {
-                Phase::Halted { retry, .. } => {
+                Phase::Halted { retry, .. } if retry.how != RetryHow::Never => {
                     let wait = retry
                         .at
                         .saturating_duration_since(std::time::Instant::now());

@@ -1,0 +1,125 @@
+//! What a record costs: CPU of the replicating process, `mirror` against a bare consume→produce loop
+//! of the same client version, on the same brokers, in turn. Run with `make bench`.
+//!
+//! Ratios in one run and medians are what counts; absolute figures depend on the machine. Each
+//! contender is a process of its own, measured by the operating system when it ends.
+
+mod bare;
+mod load;
+
+use kafka_harness::{Cluster, start_all};
+use load::Load;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs of each contender per load.
+const RUNS: usize = 3;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    if args.get(1).is_some_and(|a| a == "bare") {
+        return bare::run(&args[2..]);
+    }
+    let scale = std::env::var("MIRROR_BENCH_SCALE")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(1.0);
+    let c2 = |name| Cluster::builder(name).jvm_arg("-XX:TieredStopAtLevel=4");
+    let [source, target] = start_all([c2("source"), c2("target")]).expect("two clusters");
+    println!(
+        "{:<34} {:<8} {:>6} {:>8} {:>9} {:>8} {:>7}",
+        "load", "who", "cpu s", "µs/rec", "MB/s wall", "RSS MB", "ratio"
+    );
+    for load in Load::all(scale) {
+        load.write(&source.bootstrap());
+        compare(&load, &source.bootstrap(), &target.bootstrap());
+    }
+}
+
+fn compare(load: &Load, source: &str, target: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    for run in 0..RUNS {
+        load.empty_target(target, &format!("{}-bare-{run}", load.topic));
+        bare.push(measure(
+            Command::new(std::env::current_exe().expect("own path")).args([
+                "bare",
+                source,
+                target,
+                &load.topic,
+                &format!("{}-bare-{run}", load.topic),
+                &load.records.to_string(),
+                load.codec,
+            ]),
+        ));
+        let file = folder.path().join(format!("{run}.yaml"));
+        std::fs::write(&file, load.route(source, target, run)).expect("the file");
+        ours.push(measure(mirror(&file)));
+    }
+    let median_bare = median(&bare);
+    show(load, "bare", &bare, median_bare);
+    show(load, "mirror", &ours, median_bare);
+}
+
+fn mirror(file: &Path) -> &'static mut Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mirror"));
+    command
+        .args(["run", "--until-caught-up", "--no-progress"])
+        .arg(file);
+    command.stderr(Stdio::null());
+    Box::leak(Box::new(command))
+}
+
+/// CPU, wall time and memory of one process.
+struct Cost {
+    cpu_s: f64,
+    wall_s: f64,
+    rss_mb: i64,
+}
+
+/// Runs a process to its end; what it cost comes from the system's own accounting of that process.
+fn measure(command: &mut Command) -> Cost {
+    let started = std::time::Instant::now();
+    let child = command
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the contender starts");
+    let mut status = 0;
+    // SAFETY: plain out parameters; the child is ours and waited for once, here.
+    #[allow(unsafe_code)]
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::wait4(child.id() as i32, &mut status, 0, &mut usage);
+        usage
+    };
+    assert_eq!(status, 0, "the contender failed: {command:?}");
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    Cost {
+        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        wall_s: started.elapsed().as_secs_f64(),
+        rss_mb: usage.ru_maxrss / 1024,
+    }
+}
+
+fn median(costs: &[Cost]) -> f64 {
+    let mut cpu: Vec<f64> = costs.iter().map(|c| c.cpu_s).collect();
+    cpu.sort_by(f64::total_cmp);
+    cpu[cpu.len() / 2]
+}
+
+fn show(load: &Load, who: &str, costs: &[Cost], against: f64) {
+    let cpu = median(costs);
+    let wall = costs.iter().map(|c| c.wall_s).fold(f64::MAX, f64::min);
+    let rss = costs.iter().map(|c| c.rss_mb).max().unwrap_or(0);
+    let megabytes = load.records as f64 * load.bytes as f64 / 1e6;
+    println!(
+        "{:<34} {:<8} {:>6.2} {:>8.2} {:>9.0} {:>8} {:>7.2}",
+        load.name,
+        who,
+        cpu,
+        cpu / load.records as f64 * 1e6,
+        megabytes / wall,
+        rss,
+        cpu / against
+    );
+}

@@ -1,0 +1,296 @@
+//! `mirror check`: every diagnostic, offline; a line for each route.
+
+use crate::config::diagnostic::{Diagnostic, Severity};
+use crate::config::loss;
+use crate::config::render::{self, Colour};
+use crate::config::spec::{ClusterSpec, RouteSpec};
+use crate::config::{self, LoadOptions, Loaded, Rejected};
+use crate::handler::Reads;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people: diagnostics on standard error, routes on standard output.
+    Text(Colour),
+    /// One JSON object on standard output.
+    Json,
+}
+
+/// What warnings mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warnings {
+    /// They are printed.
+    Allow,
+    /// They are the result: exit code 3.
+    Deny,
+}
+
+/// What is asked beyond soundness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Nothing.
+    Sound,
+    /// `--no-data-loss`: nothing that gives up on a record on purpose.
+    NoDataLoss,
+}
+
+/// The options of the command.
+pub struct CheckOptions<'a> {
+    /// What the files are read with.
+    pub load: LoadOptions<'a>,
+    /// How the result is printed.
+    pub format: Format,
+    /// What warnings mean.
+    pub warnings: Warnings,
+    /// What is asked beyond soundness.
+    pub demand: Demand,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Sound.
+    Ok,
+    /// Refused.
+    Invalid,
+    /// Only warnings, and those are denied.
+    WarningsDenied,
+}
+
+impl Outcome {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Outcome::Ok => 0,
+            Outcome::Invalid => 1,
+            Outcome::WarningsDenied => 3,
+        }
+    }
+}
+
+/// Checks files and prints what was found.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run(
+    files: &[PathBuf],
+    options: &CheckOptions<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Outcome> {
+    match config::load(files, &options.load) {
+        Err(rejected) => refuse(&rejected, options, out, err),
+        Ok(loaded) => accept(&loaded, options, out, err),
+    }
+}
+
+fn refuse(
+    rejected: &Rejected,
+    options: &CheckOptions<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Outcome> {
+    match options.format {
+        Format::Json => write_json(out, &rejected.diagnostics, None)?,
+        Format::Text(colour) => {
+            write!(err, "{}", rejected.render(colour))?;
+            writeln!(err, "{}", summary(&rejected.diagnostics))?;
+        }
+    }
+    Ok(Outcome::Invalid)
+}
+
+fn accept(
+    loaded: &Loaded,
+    options: &CheckOptions<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Outcome> {
+    let mut found = loaded.warnings.clone();
+    if options.demand == Demand::NoDataLoss {
+        found.extend(loss::no_data_loss(loaded));
+        config::diagnostic::arrange(&mut found);
+    }
+    let outcome = outcome(&found, options.warnings);
+    match options.format {
+        Format::Json => write_json(out, &found, Some(loaded))?,
+        Format::Text(colour) => {
+            let text = render::render(&found, &loaded.document.sources, colour);
+            write!(err, "{text}")?;
+            for route in loaded.spec.routes.values() {
+                writeln!(out, "{}", line(route))?;
+            }
+            writeln!(err, "{}", summary(&found))?;
+        }
+    }
+    Ok(outcome)
+}
+
+fn outcome(found: &[Diagnostic], warnings: Warnings) -> Outcome {
+    if found.iter().any(|d| d.severity() == Severity::Error) {
+        return Outcome::Invalid;
+    }
+    match (found.is_empty(), warnings) {
+        (false, Warnings::Deny) => Outcome::WarningsDenied,
+        _ => Outcome::Ok,
+    }
+}
+
+/// `route orders-in: lisbon, virginia → hub, headers only`.
+fn line(route: &RouteSpec) -> String {
+    format!(
+        "route {}: {} → {}, {}",
+        route.name,
+        names(&route.sources).join(", "),
+        names(&route.targets).join(", "),
+        cost_class(route.chain.reads()),
+    )
+}
+
+fn names(clusters: &[Arc<ClusterSpec>]) -> Vec<&str> {
+    clusters.iter().map(|c| c.name.as_str()).collect()
+}
+
+/// What a route costs, by what its handlers read of a record.
+pub fn cost_class(reads: Reads) -> &'static str {
+    match reads {
+        Reads::Nothing => "pass-through",
+        Reads::Headers => "headers only",
+        Reads::Fields => "lazy fields",
+        Reads::Value => "full decode",
+    }
+}
+
+fn summary(found: &[Diagnostic]) -> String {
+    let errors = found
+        .iter()
+        .filter(|d| d.severity() == Severity::Error)
+        .count();
+    match (errors, found.len() - errors) {
+        (0, 0) => "ok".to_owned(),
+        (0, warnings) => format!("ok, {}", count(warnings, "warning")),
+        (errors, 0) => count(errors, "error"),
+        (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
+    }
+}
+
+fn count(number: usize, word: &str) -> String {
+    match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    }
+}
+
+fn write_json(
+    out: &mut dyn Write,
+    found: &[Diagnostic],
+    loaded: Option<&Loaded>,
+) -> io::Result<()> {
+    let routes = loaded.into_iter().flat_map(|l| l.spec.routes.values());
+    let routes: Vec<Value> = routes
+        .map(|route| {
+            json!({
+                "name": route.name.as_str(),
+                "sources": names(&route.sources),
+                "targets": names(&route.targets),
+                "cost": cost_class(route.chain.reads()),
+            })
+        })
+        .collect();
+    let diagnostics: Vec<Value> = found.iter().map(Diagnostic::to_json).collect();
+    let errors = found.iter().any(|d| d.severity() == Severity::Error);
+    let result = json!({
+        "ok": loaded.is_some() && !errors,
+        "hash": loaded.map(|l| l.hash.as_str()),
+        "diagnostics": diagnostics,
+        "routes": routes,
+    });
+    writeln!(out, "{result:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::listener::Listeners;
+    use crate::handler::Registry;
+
+    fn check(
+        text: &str,
+        format: Format,
+        warnings: Warnings,
+        demand: Demand,
+    ) -> (Outcome, String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.yaml");
+        std::fs::write(&file, text).unwrap();
+        let (registry, listeners) = (Registry::default(), Listeners::default());
+        let options = CheckOptions {
+            load: LoadOptions {
+                environment: &|_| None,
+                registry: &registry,
+                listeners: &listeners,
+            },
+            format,
+            warnings,
+            demand,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let outcome = run(&[file], &options, &mut out, &mut err).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (outcome, text(out), text(err))
+    }
+
+    const SOUND: &str = "version: 1\nclusters:\n  a: { bootstrap_servers: ['a:1'] }\n  b: { bootstrap_servers: ['b:1'] }\nroutes:\n  r: { source: a, target: b, topics: { include: [orders] } }\n";
+    const PLAIN: Format = Format::Text(Colour::Never);
+
+    #[test]
+    fn a_sound_file_has_a_line_for_each_route() {
+        let (outcome, out, err) = check(SOUND, PLAIN, Warnings::Deny, Demand::NoDataLoss);
+        assert_eq!(outcome, Outcome::Ok);
+        assert_eq!(out, "route r: a → b, pass-through\n");
+        assert_eq!(err, "ok\n");
+    }
+
+    #[test]
+    fn warnings_are_the_result_if_denied() {
+        let text = SOUND.replace("[orders]", "[orders.eu]");
+        let (outcome, _, err) = check(&text, PLAIN, Warnings::Deny, Demand::Sound);
+        assert_eq!(outcome.code(), 3);
+        assert!(
+            err.contains("warning[W0601]") && err.ends_with("ok, 1 warning\n"),
+            "{err}"
+        );
+        let (outcome, _, _) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);
+        assert_eq!(outcome.code(), 0);
+    }
+
+    #[test]
+    fn a_broken_file_is_shown_with_its_lines() {
+        let text = SOUND.replace("source: a", "source: c");
+        let (outcome, out, err) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);
+        assert_eq!((outcome.code(), out.as_str()), (1, ""));
+        assert!(err.contains("error[E0402]: unknown cluster `c`"), "{err}");
+        assert!(err.contains("m.yaml:6:16") && err.contains('^'), "{err}");
+        let (_, out, err) = check(&text, Format::Json, Warnings::Allow, Demand::Sound);
+        let json: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(json["diagnostics"][0]["code"], "E0402");
+        assert_eq!((json["ok"].as_bool(), err.as_str()), (Some(false), ""));
+    }
+
+    #[test]
+    fn giving_up_on_records_is_refused_on_demand() {
+        let text = SOUND.replace("routes:", "defaults: { on_error: skip }\nroutes:");
+        let (outcome, _, err) = check(&text, PLAIN, Warnings::Allow, Demand::NoDataLoss);
+        assert_eq!(outcome, Outcome::Invalid);
+        assert!(
+            err.contains("E0501") && err.contains("m.yaml:5:23"),
+            "{err}"
+        );
+        let (outcome, _, _) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);
+        assert_eq!(outcome, Outcome::Ok);
+    }
+}

@@ -1,0 +1,227 @@
+//! Handlers: `use:` resolved, steps read, chains compiled; every fault at its own place.
+
+use crate::config::diagnostic::Code;
+use crate::config::pointer;
+use crate::config::suggest;
+use crate::config::validate::Check;
+use crate::handler::{Chain, StepSpec};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
+use std::collections::BTreeSet;
+
+/// A list of steps with every `use:` of a chain replaced, and where each step stands.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// The steps, as written.
+    pub list: Vec<Value>,
+    /// The pointer of each step.
+    pub pointers: Vec<String>,
+}
+
+impl Steps {
+    /// The pointers of the steps whose own `on_error` is `word`.
+    pub fn with_on_error<'a>(&'a self, word: &'a str) -> impl Iterator<Item = String> + 'a {
+        let both = self.list.iter().zip(&self.pointers);
+        both.filter(move |(step, _)| step.get("on_error").is_some_and(|w| w == word))
+            .map(|(_, at)| pointer::child(at, "on_error"))
+    }
+
+    /// Whether a step may give records another topic.
+    pub fn renames_topics(&self) -> bool {
+        self.list.iter().any(|step| {
+            let rename = step.get("rename");
+            let renames = rename.is_some_and(|r| r.get("topic").or(r.get("to")).is_some());
+            renames || step.get("use").is_some()
+        })
+    }
+}
+
+/// The named chains of the file, and which of them are used.
+pub struct Chains<'a> {
+    named: Option<&'a Map<String, Value>>,
+    used: BTreeSet<String>,
+}
+
+impl<'a> Chains<'a> {
+    /// The chains of `document`'s `handlers:`.
+    pub fn of(document: &'a Value) -> Self {
+        Self {
+            named: document.get("handlers").and_then(Value::as_object),
+            used: BTreeSet::new(),
+        }
+    }
+
+    /// The chains that no route uses.
+    pub fn unused(&self) -> impl Iterator<Item = &str> {
+        let names = self
+            .named
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str());
+        names.filter(|name| !self.used.contains(*name))
+    }
+
+    /// Counts the chains that chains use among the used ones: a chain that only another one uses
+    /// is reported once, through that other one.
+    pub fn used_by_chains(&mut self, alone: &Chains<'_>) {
+        self.used.extend(alone.used.iter().cloned());
+    }
+
+    /// The steps at `at` with every `use:` of a chain of the file replaced by that chain's steps.
+    /// A `use:` of a registered handler stays.
+    pub fn resolve(&mut self, steps: &[Value], at: &str, check: &mut Check<'_>) -> Steps {
+        let mut resolved = Steps::default();
+        self.append(steps, at, &mut Vec::new(), &mut resolved, check);
+        resolved
+    }
+
+    fn append(
+        &mut self,
+        steps: &[Value],
+        at: &str,
+        inside: &mut Vec<String>,
+        resolved: &mut Steps,
+        check: &mut Check<'_>,
+    ) {
+        for (index, step) in steps.iter().enumerate() {
+            let at = pointer::item(at, index);
+            let name = step.get("use").and_then(Value::as_str);
+            let chain = name.and_then(|n| self.named?.get_key_value(n));
+            match (name, chain) {
+                (None, _) => {
+                    resolved.list.push(step.clone());
+                    resolved.pointers.push(at);
+                }
+                (Some(name), Some((_, chain))) => {
+                    self.used.insert(name.to_owned());
+                    alone(step, &at, check);
+                    if inside.iter().any(|n| n == name) {
+                        recursive(name, &at, inside, check);
+                        continue;
+                    }
+                    inside.push(name.to_owned());
+                    let steps = chain.as_array().map(Vec::as_slice).unwrap_or_default();
+                    let chain_at = pointer::child("/handlers", name);
+                    self.append(steps, &chain_at, inside, resolved, check);
+                    inside.pop();
+                }
+                (Some(name), None) if check.options.registry.get(name).is_some() => {
+                    resolved.list.push(step.clone());
+                    resolved.pointers.push(at);
+                }
+                (Some(name), None) => self.unknown(name, &at, check),
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str, at: &str, check: &mut Check<'_>) {
+        let at = pointer::child(at, "use");
+        if check.is_wrong(&pointer::child("/handlers", name)) {
+            return;
+        }
+        let chains = self.named.into_iter().flatten().map(|(n, _)| n.as_str());
+        let names = chains.chain(check.options.registry.names());
+        let help = suggest::help(name, names)
+            .unwrap_or_else(|| "define it under the top-level `handlers:`".to_owned());
+        let message = format!("unknown chain {}", check.quoted(&at, name));
+        check.say(Code::UnknownChain, &at, message).help = Some(help);
+    }
+}
+
+/// What stands beside the `use:` of a chain would be lost when its steps take its place.
+fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
+    let beside = step.as_object().into_iter().flatten();
+    for (name, _) in beside.filter(|(name, _)| *name != "use") {
+        let at = pointer::child(at, name);
+        let message = format!("`{name}` cannot stand beside the `use` of a chain");
+        check.say(Code::Conflict, &at, message).help =
+            Some("write it at the steps of the chain".to_owned());
+    }
+}
+
+fn recursive(name: &str, at: &str, inside: &[String], check: &mut Check<'_>) {
+    let mut path: Vec<&str> = inside.iter().map(String::as_str).collect();
+    path.push(name);
+    let message = format!("the chain `{name}` uses itself: {}", path.join(" → "));
+    check.say(Code::RecursiveChain, &pointer::child(at, "use"), message);
+}
+
+/// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported.
+pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
+    if steps.pointers.iter().any(|at| check.is_wrong_below(at)) {
+        return None;
+    }
+    let read: Vec<Option<StepSpec>> = steps
+        .list
+        .iter()
+        .zip(&steps.pointers)
+        .map(|(step, at)| read(step, at, check))
+        .collect();
+    let specs: Vec<StepSpec> = read.into_iter().collect::<Option<_>>()?;
+    let faults = match Chain::compile(&specs, check.options.registry) {
+        Ok(chain) => return Some(chain),
+        Err(faults) => faults,
+    };
+    for fault in faults {
+        let at = place_of_fault(&fault.pointer, steps);
+        check.say(Code::BadStep, &at, fault.message).help = fault.help;
+    }
+    None
+}
+
+fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
+    let error = match serde_path_to_error::deserialize::<_, StepSpec>(step) {
+        Ok(spec) => return Some(spec),
+        Err(error) => error,
+    };
+    let mut at = at.to_owned();
+    for segment in error.path() {
+        at = match segment {
+            Segment::Seq { index } => pointer::item(&at, *index),
+            Segment::Map { key } => pointer::child(&at, key),
+            Segment::Enum { .. } | Segment::Unknown => at,
+        };
+    }
+    // What serde says may repeat the value; a value that was put in is not repeated.
+    let message = match check.document.may_be_shown(&at) {
+        true => error.inner().to_string(),
+        false => "the step is not one that exists".to_owned(),
+    };
+    check.say(Code::BadStep, &at, message);
+    None
+}
+
+/// `/1/filter/keep` inside the steps → the same inside the file.
+fn place_of_fault(fault: &str, steps: &Steps) -> String {
+    let inside = fault.trim_start_matches('/');
+    let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
+    let step = index
+        .parse::<usize>()
+        .ok()
+        .and_then(|i| steps.pointers.get(i));
+    match (step, rest) {
+        (Some(step), "") => step.clone(),
+        (Some(step), rest) => format!("{step}/{rest}"),
+        (None, _) => steps.pointers.first().cloned().unwrap_or_default(),
+    }
+}
+
+/// Reads a value of the file into its type. What the schema let through and the type does not
+/// take is a fault at its place.
+pub fn read_raw<T: for<'de> Deserialize<'de>>(
+    value: Value,
+    at: &str,
+    check: &mut Check<'_>,
+) -> Option<T> {
+    match serde_path_to_error::deserialize::<_, T>(value) {
+        Ok(raw) => Some(raw),
+        Err(error) => {
+            let path = error.path().to_string();
+            let message = format!("`{path}` is not what it must be");
+            let at = format!("{at}/{}", path.replace('.', "/"));
+            check.say(Code::WrongValue, &at, message);
+            None
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The document against the schema: every mistake, at the key or value that makes it.
+
+use crate::config::branch::{alternatives, distance, missing_of, types, types_of, words_of};
+use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::document::Document;
+use crate::config::pointer;
+use crate::config::scalar;
+use crate::config::schema;
+use crate::config::suggest;
+use crate::config::units::Unit;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// Checks the document, and takes out of it what is wrong so that the rest can be checked
+/// further. Returns the pointers of what was wrong.
+pub fn conform(document: &mut Document, found: &mut Vec<Diagnostic>) -> Vec<String> {
+    static VALIDATOR: LazyLock<Option<Validator>> =
+        LazyLock::new(|| jsonschema::validator_for(schema::schema()).ok());
+    let Some(validator) = VALIDATOR.as_ref() else {
+        return Vec::new();
+    };
+    give_types(document, validator);
+    let mut faults = Faults {
+        document,
+        found,
+        wrong: Vec::new(),
+    };
+    for error in validator.iter_errors(&document.value) {
+        faults.report(&error);
+    }
+    let mut wrong = faults.wrong;
+    wrong.extend(document.unset.iter().cloned());
+    for pointer in &wrong {
+        pointer::prune(&mut document.value, pointer);
+    }
+    wrong
+}
+
+/// A text that was put in by `${…}` is a number or boolean where the field wants one.
+fn give_types(document: &mut Document, validator: &Validator) {
+    if document.substituted.is_empty() {
+        return;
+    }
+    let mut pointers = Vec::new();
+    for error in validator.iter_errors(&document.value) {
+        mistyped(&error, &mut pointers);
+    }
+    for pointer in pointers {
+        if !document.substituted.contains(&pointer) {
+            continue;
+        }
+        if let Some(slot @ Value::String(_)) = document.value.pointer_mut(&pointer) {
+            let typed = scalar::resolve(slot.as_str().unwrap_or_default());
+            if !typed.is_null() {
+                *slot = typed;
+            }
+        }
+    }
+}
+
+fn mistyped(error: &ValidationError<'_>, pointers: &mut Vec<String>) {
+    match error.kind() {
+        Kind::Type { .. } => pointers.push(error.instance_path().to_string()),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            for branch in context.iter().flatten() {
+                mistyped(branch, pointers);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Faults<'a> {
+    document: &'a Document,
+    found: &'a mut Vec<Diagnostic>,
+    wrong: Vec<String>,
+}
+
+impl Faults<'_> {
+    fn report(&mut self, error: &ValidationError<'_>) {
+        let at = error.instance_path().to_string();
+        let value = error.instance();
+        if self.document.unset.contains(&at) {
+            return;
+        }
+        match error.kind() {
+            Kind::AdditionalProperties { unexpected } => {
+                self.unknown_keys(&at, unexpected, &siblings(error));
+            }
+            Kind::Required { property } => self.missing(&at, property.as_str().unwrap_or_default()),
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                self.branches(&at, value, context);
+            }
+            Kind::OneOfMultipleValid { .. } => self.one_of(&at, &alternatives(error)),
+            Kind::Type { kind } => match unit_of(error) {
+                Some(unit) if !value.is_null() => self.unit(&at, value, unit),
+                _ => self.wrong_type(&at, value, &types(kind)),
+            },
+            Kind::Enum { options } => {
+                let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+                self.wrong_word(&at, value, options);
+            }
+            Kind::Constant { expected_value } => {
+                self.wrong_word(&at, value, &[Value::clone(expected_value)]);
+            }
+            Kind::Pattern { .. } => match unit_of(error) {
+                Some(unit) => self.unit(&at, value, unit),
+                None => self.say(
+                    &at,
+                    Code::WrongValue,
+                    self.subject(&at) + " is not of the form it must have",
+                    None,
+                ),
+            },
+            kind => {
+                let message = format!("{} {}", self.subject(&at), bound(kind));
+                self.say(&at, Code::WrongValue, message, None);
+            }
+        }
+    }
+
+    fn unknown_keys(&mut self, at: &str, unexpected: &[String], known: &[String]) {
+        for name in unexpected {
+            let key = pointer::child(at, name);
+            let place = self.document.place_of_key(&key);
+            let help = suggest::help(name, known.iter().map(String::as_str));
+            let message = format!("unknown key `{name}`");
+            self.found
+                .push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
+            self.wrong.push(key);
+        }
+    }
+
+    /// Nothing is taken out: an absent field is a field that is not read.
+    fn missing(&mut self, at: &str, name: &str) {
+        let place = self.document.place_of_key(at);
+        let message = format!("{} has no `{name}`", self.subject(at));
+        self.found
+            .push(Diagnostic::new(Code::MissingKey, place, message));
+    }
+
+    fn wrong_type(&mut self, at: &str, value: &Value, expected: &[String]) {
+        let names: Vec<&str> = expected.iter().map(|t| in_words(t)).collect();
+        if value.is_null() {
+            let message = format!("{} has no value", self.subject(at));
+            let help = "give it a value, or take the key away".to_owned();
+            return self.say(at, Code::WrongType, message, Some(help));
+        }
+        let found = in_words(type_of(value));
+        let message = format!(
+            "{} must be {}, not {found}",
+            self.subject(at),
+            names.join(" or ")
+        );
+        let quotable = value.is_number() || value.is_boolean();
+        let quote = quotable && expected.iter().any(|t| t == "string");
+        let help = quote.then(|| format!("write it in quotes: '{}'", self.shown(at, value)));
+        self.say(at, Code::WrongType, message, help);
+    }
+
+    fn wrong_word(&mut self, at: &str, value: &Value, options: &[Value]) {
+        let words: Vec<String> = options.iter().map(as_text).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let message = match value {
+            Value::String(_) if self.document.may_be_shown(at) => {
+                format!("{} cannot be `{}`", self.subject(at), as_text(value))
+            }
+            _ => format!("{} takes {}", self.subject(at), suggest::list(&words)),
+        };
+        let near = suggest::nearest(&as_text(value), words.iter().copied());
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it takes {}", suggest::list(&words)),
+        };
+        self.say(at, Code::WrongValue, message, Some(help));
+    }
+
+    fn unit(&mut self, at: &str, value: &Value, unit: Unit) {
+        let Err(error) = unit.check(&as_text(value)) else {
+            return self.wrong_type(at, value, &["string".to_owned()]);
+        };
+        let message = format!("{}: {}", self.subject(at), error.message);
+        let help = self.document.may_be_shown(at).then_some(error.help);
+        self.say(at, Code::WrongUnit, message, help);
+    }
+
+    /// No branch fits: a closed set of words, no branch of that type, or the branch that was meant.
+    fn branches(&mut self, at: &str, value: &Value, branches: &[Vec<ValidationError<'static>>]) {
+        let missing: Option<Vec<String>> = branches.iter().map(|b| missing_of(b, at)).collect();
+        if let Some(missing) = missing {
+            return self.one_of(at, &missing);
+        }
+        let words: Option<Vec<Vec<Value>>> = branches.iter().map(|b| words_of(b, at)).collect();
+        if let Some(words) = words {
+            return self.wrong_word(at, value, &words.concat());
+        }
+        let wrong: Vec<Option<Vec<String>>> = branches.iter().map(|b| types_of(b, at)).collect();
+        if wrong.iter().all(Option::is_some) {
+            let mut expected: Vec<String> = wrong.into_iter().flatten().flatten().collect();
+            expected.dedup();
+            return self.wrong_type(at, value, &expected);
+        }
+        let meant = branches.iter().min_by_key(|b| distance(b, at));
+        for error in meant.into_iter().flatten() {
+            self.report(error);
+        }
+    }
+
+    /// None, or more than one, of the keys of which there must be exactly one.
+    fn one_of(&mut self, at: &str, names: &[String]) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let subject = self.subject(at);
+        let message = format!(
+            "{subject} must have exactly one of {}",
+            suggest::list(&names)
+        );
+        self.say(at, Code::MissingKey, message, None);
+    }
+
+    fn say(&mut self, at: &str, code: Code, message: String, help: Option<String>) {
+        let place = self.document.place(at);
+        self.found
+            .push(Diagnostic::new(code, place, message).help_if(help));
+        self.wrong.push(at.to_owned());
+    }
+
+    fn subject(&self, at: &str) -> String {
+        match pointer::split(at) {
+            None => "the file".to_owned(),
+            Some((parent, step)) if step.bytes().all(|b| b.is_ascii_digit()) => {
+                format!("an item of `{}`", pointer::last(parent))
+            }
+            Some((_, name)) => format!("`{name}`"),
+        }
+    }
+
+    fn shown(&self, at: &str, value: &Value) -> String {
+        match self.document.may_be_shown(at) {
+            true => as_text(value),
+            false => "…".to_owned(),
+        }
+    }
+}
+
+/// The keys that the object in question knows.
+fn siblings(error: &ValidationError<'_>) -> Vec<String> {
+    let path = error.schema_path().to_string();
+    let object = path.rsplit_once('/').map_or("", |(object, _)| object);
+    let known = schema::schema().pointer(&format!("{object}/properties"));
+    let known = known.and_then(Value::as_object);
+    known
+        .map(|k| k.keys().cloned().collect())
+        .unwrap_or_default()
+}
+
+/// The unit that the field has, if it has one.
+fn unit_of(error: &ValidationError<'_>) -> Option<Unit> {
+    let path = error.schema_path().to_string();
+    let (field, _) = path.rsplit_once('/')?;
+    let unit = schema::schema().pointer(field)?.get("x-mirror-unit")?;
+    Unit::named(unit.as_str()?)
+}
+
+fn bound(kind: &Kind) -> String {
+    match kind {
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MinItems { limit } => format!("must have at least {limit} item(s)"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} item(s)"),
+        Kind::MinLength { .. } | Kind::MinProperties { .. } => "must not be empty".to_owned(),
+        Kind::MaxProperties { limit } => format!("must have at most {limit} key(s)"),
+        Kind::UniqueItems => "has an item twice".to_owned(),
+        kind => format!("is not what it must be ({})", kind.keyword()),
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn in_words(json_type: &str) -> &str {
+    match json_type {
+        "boolean" => "`true` or `false`",
+        "number" => "a number",
+        "integer" => "a whole number",
+        "string" => "a text",
+        "array" => "a list",
+        "object" => "a map",
+        "null" => "nothing",
+        other => other,
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

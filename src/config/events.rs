@@ -1,0 +1,169 @@
+//! YAML text → a recorded list of nodes: what the parser says, before aliases are replayed.
+
+use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::place::{Sources, Span};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
+use std::collections::HashMap;
+
+/// A node of the recorded document.
+pub enum Node<'t> {
+    /// A text with its style.
+    Scalar(std::borrow::Cow<'t, str>, ScalarStyle),
+    /// A list begins.
+    List,
+    /// A map begins.
+    Map,
+    /// An alias to the anchor of that number.
+    Alias(usize),
+    /// A list or map ends.
+    End,
+}
+
+/// The recorded document: nodes in their order, anchors, and where each node's successor is.
+pub struct Nodes<'t> {
+    /// The nodes with their bytes.
+    pub list: Vec<(Node<'t>, Span)>,
+    /// The index behind each node and all that is in it.
+    pub next: Vec<usize>,
+    /// The index of each anchor's node.
+    pub anchors: HashMap<usize, usize>,
+}
+
+/// A mistake that stops the reading.
+pub type Failure = Box<Diagnostic>;
+
+/// Runs the parser over the text and records the one document.
+pub fn scan<'t>(text: &'t str, file: usize, sources: &Sources) -> Result<Nodes<'t>, Failure> {
+    let mut nodes = Nodes {
+        list: Vec::new(),
+        next: Vec::new(),
+        anchors: HashMap::new(),
+    };
+    let mut open: Vec<usize> = Vec::new();
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|e| syntax(&e, file, sources))?;
+        let bytes = span.byte_range().unwrap_or(0..0);
+        let span = Span {
+            file,
+            start: bytes.start,
+            end: bytes.end,
+        };
+        if matches!(event, Event::DocumentStart(..)) {
+            documents += 1;
+            if documents > 1 {
+                let place = sources.place(span);
+                return Err(Box::new(
+                    Diagnostic::new(Code::SecondDocument, place, "a second document in one file")
+                        .help("one file holds one document: remove the `---`, or use `include:`"),
+                ));
+            }
+        }
+        record(&mut nodes, &mut open, event, span, sources)?;
+    }
+    if nodes.list.is_empty() {
+        return Err(Box::new(empty(sources, file)));
+    }
+    Ok(nodes)
+}
+
+fn record<'t>(
+    nodes: &mut Nodes<'t>,
+    open: &mut Vec<usize>,
+    event: Event<'t>,
+    span: Span,
+    sources: &Sources,
+) -> Result<(), Failure> {
+    let (node, anchor) = match event {
+        Event::Scalar(text, style, anchor, tag) => {
+            let style = tagged(tag.as_deref(), style, span, sources)?;
+            (Node::Scalar(text, style), anchor)
+        }
+        Event::SequenceStart(_, anchor, tag) => {
+            tagged(tag.as_deref(), ScalarStyle::Plain, span, sources)?;
+            (Node::List, anchor)
+        }
+        Event::MappingStart(_, anchor, tag) => {
+            tagged(tag.as_deref(), ScalarStyle::Plain, span, sources)?;
+            (Node::Map, anchor)
+        }
+        Event::Alias(target) => (Node::Alias(target), 0),
+        Event::SequenceEnd | Event::MappingEnd => (Node::End, 0),
+        _ => return Ok(()),
+    };
+    let index = nodes.list.len();
+    let opens = matches!(node, Node::List | Node::Map);
+    if matches!(node, Node::End)
+        && let Some(start) = open.pop()
+    {
+        nodes.next[start] = index + 1;
+        nodes.list[start].1.end = end_of_collection(nodes, start, span);
+    }
+    nodes.list.push((node, span));
+    nodes.next.push(index + 1);
+    if opens {
+        open.push(index);
+    }
+    if anchor != 0 {
+        nodes.anchors.insert(anchor, index);
+    }
+    Ok(())
+}
+
+/// A flow collection ends with its bracket, a block one with its last node.
+fn end_of_collection(nodes: &Nodes<'_>, start: usize, end: Span) -> usize {
+    let last = nodes.list[start..].iter().map(|(_, s)| s.end).max();
+    let bracket = if end.is_empty() { 0 } else { end.end };
+    last.unwrap_or(end.end).max(bracket)
+}
+
+/// The style that a tag gives a scalar: `!!str` makes it a text, other tags have no meaning here.
+fn tagged(
+    tag: Option<&Tag>,
+    style: ScalarStyle,
+    span: Span,
+    sources: &Sources,
+) -> Result<ScalarStyle, Failure> {
+    match tag.map(Tag::core_suffix) {
+        None => Ok(style),
+        Some(Some("str")) => Ok(ScalarStyle::DoubleQuoted),
+        Some(Some("int" | "float" | "bool" | "null" | "map" | "seq")) => Ok(style),
+        Some(_) => Err(Box::new(Diagnostic::new(
+            Code::Unsupported,
+            sources.place(span),
+            "tags have no meaning here",
+        ))),
+    }
+}
+
+/// What is said of a file without a document.
+pub fn empty(sources: &Sources, file: usize) -> Diagnostic {
+    let path = sources.get(file).map(|s| s.path.clone());
+    Diagnostic::of_file(
+        Code::Empty,
+        path.unwrap_or_default(),
+        "no configuration: the file is empty",
+    )
+    .help("an empty file never means \"no routes\"; `mirror init` writes a first one")
+}
+
+fn syntax(error: &ScanError, file: usize, sources: &Sources) -> Failure {
+    let start = error.marker().byte_offset().unwrap_or(0);
+    let end = start + 1;
+    let place = sources.place(Span { file, start, end });
+    let help = match error.kind() {
+        ErrorKind::UnknownQuotedScalarEscape | ErrorKind::InvalidQuotedScalarHexEscape => {
+            Some("use single quotes for regexes: they leave the backslash alone")
+        }
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabAtBlockScalarStart => Some("indent with spaces; YAML takes no tabs there"),
+        ErrorKind::UnclosedQuotedScalar => Some("the quote that opens here is never closed"),
+        ErrorKind::UnclosedFlowCollection { .. } => Some("the bracket is never closed"),
+        ErrorKind::UnknownAnchor => Some("an alias `*name` needs an `&name` before it"),
+        _ => None,
+    };
+    let message = error.info();
+    Box::new(Diagnostic::new(Code::Syntax, place, message).help_if(help.map(str::to_owned)))
+}

@@ -1,0 +1,259 @@
+//! YAML text → [`Tree`]: a JSON value, and for every JSON pointer the bytes of its key and value.
+//!
+//! Anchors are replayed, `<<` merges are expanded (explicit beats merged, an earlier source beats
+//! a later one), duplicate keys are collected and do not stop the reading.
+
+use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::events::{self, Failure, Node, Nodes};
+use crate::config::place::{Sources, Span};
+use crate::config::pointer;
+use crate::config::scalar;
+use granit_parser::ScalarStyle;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Nodes of one file at most, aliases counted as often as they are used.
+const MAX_NODES: usize = 200_000;
+/// Depth at most.
+const MAX_DEPTH: usize = 64;
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Its key, for a member of a map.
+    pub key: Option<Span>,
+    /// Its value.
+    pub value: Span,
+}
+
+/// A file as read.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Index of the file in the sources.
+    pub file: usize,
+    /// The document.
+    pub value: Value,
+    /// Where each node stands, by JSON pointer.
+    pub spots: BTreeMap<String, Spot>,
+    /// Nodes whose text came from a variable or a file.
+    pub substituted: BTreeSet<String>,
+    /// Those of them whose text could not be had; that is reported already.
+    pub unset: BTreeSet<String>,
+}
+
+/// Reads the file of index `file`. `None` if there is no document to go on with; the reason is
+/// among the diagnostics, as are the mistakes that did not stop the reading.
+pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Option<Tree> {
+    let text = sources.get(file).map_or("", |s| s.text.as_str());
+    let nodes = match events::scan(text, file, sources) {
+        Ok(nodes) => nodes,
+        Err(diagnostic) => {
+            found.push(*diagnostic);
+            return None;
+        }
+    };
+    let mut builder = Builder::new(sources, &nodes, found);
+    let value = match builder.node(0, "", None) {
+        Ok(value) => value,
+        Err(diagnostic) => {
+            found.push(*diagnostic);
+            return None;
+        }
+    };
+    let spots = builder.spots;
+    if value.is_null() {
+        found.push(events::empty(sources, file));
+        return None;
+    }
+    Some(Tree {
+        file,
+        value,
+        spots,
+        substituted: BTreeSet::new(),
+        unset: BTreeSet::new(),
+    })
+}
+
+/// Builds the value and the spots from the recorded nodes.
+struct Builder<'a, 't> {
+    sources: &'a Sources,
+    nodes: &'a Nodes<'t>,
+    found: &'a mut Vec<Diagnostic>,
+    spots: BTreeMap<String, Spot>,
+    /// Collections that are being built: an alias to one of them would never end.
+    open: Vec<usize>,
+    built: usize,
+}
+
+impl<'a, 't> Builder<'a, 't> {
+    fn new(sources: &'a Sources, nodes: &'a Nodes<'t>, found: &'a mut Vec<Diagnostic>) -> Self {
+        Self {
+            sources,
+            nodes,
+            found,
+            spots: BTreeMap::new(),
+            open: Vec::new(),
+            built: 0,
+        }
+    }
+
+    fn error(&self, code: Code, span: Span, message: &str) -> Failure {
+        Box::new(Diagnostic::new(code, self.sources.place(span), message))
+    }
+
+    /// The node at `index`, aliases followed.
+    fn resolve(&self, index: usize) -> Result<usize, Failure> {
+        let (node, span) = &self.nodes.list[index];
+        let Node::Alias(anchor) = node else {
+            return Ok(index);
+        };
+        match self.nodes.anchors.get(anchor) {
+            Some(target) if !self.open.contains(target) => Ok(*target),
+            _ => Err(self.error(Code::Unsupported, *span, "an alias inside its own anchor")),
+        }
+    }
+
+    fn node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
+        let index = self.resolve(index)?;
+        let (node, span) = &self.nodes.list[index];
+        self.built += 1;
+        if self.built > MAX_NODES {
+            return Err(self.error(Code::TooLarge, *span, "more than 200000 nodes in one file"));
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return Err(self.error(Code::TooLarge, *span, "nested more than 64 levels deep"));
+        }
+        let spot = Spot { key, value: *span };
+        self.spots.insert(at.to_owned(), spot);
+        match node {
+            Node::Scalar(text, ScalarStyle::Plain) => Ok(scalar::resolve(text)),
+            Node::Scalar(text, _) => Ok(Value::String(text.clone().into_owned())),
+            Node::List => self.list(index, at),
+            Node::Map => {
+                let mut map = Map::new();
+                self.open.push(index);
+                self.members(index, at, &mut map, Origin::Explicit)?;
+                self.open.pop();
+                Ok(Value::Object(map))
+            }
+            Node::Alias(_) | Node::End => Ok(Value::Null),
+        }
+    }
+
+    fn list(&mut self, index: usize, at: &str) -> Result<Value, Failure> {
+        self.open.push(index);
+        let mut items = Vec::new();
+        let mut next = index + 1;
+        while !matches!(self.nodes.list[next].0, Node::End) {
+            let pointer = pointer::item(at, items.len());
+            items.push(self.node(next, &pointer, None)?);
+            next = self.nodes.next[next];
+        }
+        self.open.pop();
+        Ok(Value::Array(items))
+    }
+
+    /// Reads the members of the map at `index` into `map`; merge sources after all others.
+    fn members(
+        &mut self,
+        index: usize,
+        at: &str,
+        map: &mut Map<String, Value>,
+        origin: Origin,
+    ) -> Result<(), Failure> {
+        let mut merges = Vec::new();
+        let mut seen: HashMap<String, Span> = HashMap::new();
+        let mut next = index + 1;
+        while !matches!(self.nodes.list[next].0, Node::End) {
+            let (name, span) = self.key(next)?;
+            let value = self.nodes.next[next];
+            next = self.nodes.next[value];
+            if self.is_merge(span) {
+                merges.push(value);
+                continue;
+            }
+            if let Some(first) = seen.insert(name.clone(), span) {
+                self.duplicate(&name, span, first);
+                seen.insert(name, first);
+                continue;
+            }
+            if origin == Origin::Merged && map.contains_key(&name) {
+                continue;
+            }
+            let read = self.node(value, &pointer::child(at, &name), Some(span))?;
+            map.insert(name, read);
+        }
+        for source in merges {
+            self.merge(source, at, map)?;
+        }
+        Ok(())
+    }
+
+    fn key(&self, index: usize) -> Result<(String, Span), Failure> {
+        let span = self.nodes.list[index].1;
+        let resolved = self.resolve(index)?;
+        match &self.nodes.list[resolved].0 {
+            Node::Scalar(text, _) => Ok((text.clone().into_owned(), span)),
+            _ => Err(self.error(Code::Unsupported, span, "a key must be a text")),
+        }
+    }
+
+    /// A plain `<<`; in quotes it is a key like any other.
+    fn is_merge(&self, key: Span) -> bool {
+        self.sources.slice(key) == "<<"
+    }
+
+    fn merge(
+        &mut self,
+        source: usize,
+        at: &str,
+        map: &mut Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let index = self.resolve(source)?;
+        let span = self.nodes.list[source].1;
+        if self.open.len() >= MAX_DEPTH {
+            return Err(self.error(Code::TooLarge, span, "nested more than 64 levels deep"));
+        }
+        self.open.push(index);
+        match &self.nodes.list[index].0 {
+            Node::Map => self.members(index, at, map, Origin::Merged)?,
+            Node::List => {
+                let mut next = index + 1;
+                while !matches!(self.nodes.list[next].0, Node::End) {
+                    self.merge(next, at, map)?;
+                    next = self.nodes.next[next];
+                }
+            }
+            _ => {
+                return Err(self.error(
+                    Code::Unsupported,
+                    span,
+                    "`<<` takes a map or a list of maps",
+                ));
+            }
+        }
+        self.open.pop();
+        Ok(())
+    }
+
+    fn duplicate(&mut self, name: &str, again: Span, first: Span) {
+        let message = format!("`{name}` stands twice in one map");
+        let diagnostic = Diagnostic::new(Code::DuplicateKey, self.sources.place(again), message)
+            .related(self.sources.place(first), "first here")
+            .help("keep one of them: the other would be lost without a word");
+        self.found.push(diagnostic);
+    }
+}
+
+/// Where the members of a map come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Written in it.
+    Explicit,
+    /// Brought by `<<`.
+    Merged,
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

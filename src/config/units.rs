@@ -1,0 +1,312 @@
+//! Durations `500ms 10s 1h30m`, sizes `64KiB 10MB`, ratios `1%`.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// A text that is no duration, size or ratio.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct UnitError {
+    /// What is wrong.
+    pub message: &'static str,
+    /// What to write.
+    pub help: String,
+}
+
+/// The three kinds of values with a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A length of time.
+    Duration,
+    /// A number of bytes.
+    Size,
+    /// A part of a whole.
+    Ratio,
+}
+
+impl Unit {
+    /// Each of them.
+    pub const ALL: [Unit; 3] = [Unit::Duration, Unit::Size, Unit::Ratio];
+
+    /// Its word in the schema (`x-mirror-unit`).
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unit::Duration => "duration",
+            Unit::Size => "size",
+            Unit::Ratio => "ratio",
+        }
+    }
+
+    /// The unit of that word.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|u| u.as_str() == name)
+    }
+
+    /// Why `text` is none, if so.
+    pub fn check(self, text: &str) -> Result<(), UnitError> {
+        match self {
+            Unit::Duration => duration(text).map(drop),
+            Unit::Size => size(text).map(drop),
+            Unit::Ratio => ratio(text).map(drop),
+        }
+    }
+
+    fn pattern(self) -> &'static str {
+        match self {
+            Unit::Duration => r"^([0-9]+(ms|s|m|h|d))+$",
+            Unit::Size => r"^[0-9]+(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
+            Unit::Ratio => r"^[0-9]+(\.[0-9]+)?%$",
+        }
+    }
+
+    fn schema(self, description: &str, examples: &[&str]) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": self.pattern(),
+            "x-mirror-unit": self.as_str(),
+            "description": description,
+            "examples": examples,
+        })
+    }
+}
+
+/// A duration: parts in falling order, such as `1h30m`.
+///
+/// # Errors
+/// Any other text, with what to write.
+pub fn duration(text: &str) -> Result<Duration, UnitError> {
+    const UNITS: [(&str, u64); 5] = [
+        ("d", 86_400_000),
+        ("h", 3_600_000),
+        ("m", 60_000),
+        ("s", 1_000),
+        ("ms", 1),
+    ];
+    let wrong = |message| UnitError {
+        message,
+        help: help_for(
+            text,
+            ["s", "ms"],
+            "a duration is written `500ms`, `10s` or `1h30m`",
+        ),
+    };
+    if is_bare(text) {
+        return Err(wrong("a duration without a unit"));
+    }
+    let mut millis: u64 = 0;
+    let mut rest = text;
+    let mut before = u64::MAX;
+    while !rest.is_empty() {
+        let (number, after) = split_at_unit(rest);
+        let end = after
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let unit = UNITS.iter().find(|(name, _)| *name == &after[..end]);
+        let (Ok(number), Some((_, factor))) = (number.parse::<u64>(), unit) else {
+            return Err(wrong("not a duration"));
+        };
+        if *factor >= before {
+            return Err(wrong("the parts of a duration stand in falling order"));
+        }
+        before = *factor;
+        let part = number.checked_mul(*factor);
+        millis = part
+            .and_then(|p| millis.checked_add(p))
+            .ok_or_else(|| wrong("a duration longer than time itself"))?;
+        rest = &after[end..];
+    }
+    if before == u64::MAX {
+        return Err(wrong("not a duration"));
+    }
+    Ok(Duration::from_millis(millis))
+}
+
+/// A number of bytes: `KiB MiB GiB TiB` by 1024, `kB MB GB TB` by 1000.
+///
+/// # Errors
+/// Any other text, with what to write.
+pub fn size(text: &str) -> Result<u64, UnitError> {
+    let wrong = |message| UnitError {
+        message,
+        help: help_for(
+            text,
+            ["KiB", "MiB"],
+            "a size is written `64KiB`, `64MiB`, `1GiB` or `10MB`",
+        ),
+    };
+    if is_bare(text) {
+        return Err(wrong("a size without a unit"));
+    }
+    let (number, unit) = split_at_unit(text);
+    let factor: u64 = match unit {
+        "B" => 1,
+        "kB" | "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        _ => return Err(wrong("not a size")),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong("not a size"))?;
+    number
+        .checked_mul(factor)
+        .ok_or_else(|| wrong("a size larger than any memory"))
+}
+
+/// A part of a whole, `0%` to `100%`, as 0 to 1.
+///
+/// # Errors
+/// Any other text, with what to write.
+pub fn ratio(text: &str) -> Result<f64, UnitError> {
+    let wrong = |message| UnitError {
+        message,
+        help: help_for(text, ["%"; 2], "a ratio is written `1%` or `0.5%`"),
+    };
+    if is_bare(text) {
+        return Err(wrong("a ratio without `%`"));
+    }
+    let number = text.strip_suffix('%').ok_or_else(|| wrong("not a ratio"))?;
+    let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let percent: f64 = number.parse().map_err(|_| wrong("not a ratio"))?;
+    if !plain || percent > 100.0 {
+        return Err(wrong("a ratio is at least 0% and at most 100%"));
+    }
+    Ok(percent / 100.0)
+}
+
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn split_at_unit(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn help_for(text: &str, units: [&str; 2], general: &str) -> String {
+    match units {
+        _ if !is_bare(text) => general.to_owned(),
+        [one, other] if one == other => format!("write `{text}{one}`"),
+        [one, other] => format!("write `{text}{one}` or `{text}{other}`"),
+    }
+}
+
+/// A duration as a field of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DurationText(pub Duration);
+
+/// A size as a field of the file, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeText(pub u64);
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        duration(&text).map(Self).map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for SizeText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        size(&text).map(Self).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Unit::Duration.schema(
+            "A length of time: `d`, `h`, `m`, `s`, `ms`, in this order.",
+            &["500ms", "10s", "1h30m"],
+        )
+    }
+}
+
+impl JsonSchema for SizeText {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Unit::Size.schema(
+            "A number of bytes: `KiB` `MiB` `GiB` `TiB` by 1024, `kB` `MB` `GB` `TB` by 1000.",
+            &["64KiB", "64MiB", "1GiB", "10MB"],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("1h30m", 5_400_000),
+            ("1d", 86_400_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in [
+            "",
+            "s",
+            "10",
+            "1.5s",
+            "10 s",
+            "-1s",
+            "1m1h",
+            "1s1s",
+            "99999999999999999h",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(duration("10").unwrap_err().help, "write `10s` or `10ms`");
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("64KiB", 65_536),
+            ("10MB", 10_000_000),
+            ("1GiB", 1 << 30),
+            ("0B", 0),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in [
+            "",
+            "64",
+            "64 MiB",
+            "1.5GiB",
+            "64mb",
+            "MiB",
+            "99999999999999TiB",
+        ] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert_eq!(size("64").unwrap_err().help, "write `64KiB` or `64MiB`");
+    }
+
+    #[test]
+    fn ratios() {
+        assert_eq!(ratio("1%"), Ok(0.01));
+        assert_eq!(ratio("0.5%"), Ok(0.005));
+        for text in ["1", "101%", "-1%", "%", "nan%", "1e1%"] {
+            assert!(ratio(text).is_err(), "{text}");
+        }
+        assert_eq!(ratio("1").unwrap_err().help, "write `1%`");
+    }
+}

@@ -1,0 +1,204 @@
+//! Clusters: addresses, TLS, SASL, client properties.
+
+use super::Check;
+use super::properties;
+use crate::config::chains::read_raw;
+use crate::config::defaults;
+use crate::config::diagnostic::Code;
+use crate::config::pointer;
+use crate::config::raw::{RawCluster, RawSasl, RawTls};
+use crate::config::secret::Secret;
+use crate::config::spec::{
+    Access, ClusterSpec, Name, SaslMechanism, SaslSpec, TlsSpec, VerifyHostname,
+};
+use crate::config::words::{RawAccess, RawDataPlane, RawMechanism};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The clusters of the file.
+pub struct Clusters {
+    /// Those that are sound.
+    pub built: BTreeMap<Name, Arc<ClusterSpec>>,
+    /// The names of all, sound or not.
+    pub names: BTreeSet<String>,
+}
+
+/// Reads every cluster.
+pub fn read(check: &mut Check<'_>) -> Clusters {
+    let mut clusters = Clusters {
+        built: BTreeMap::new(),
+        names: BTreeSet::new(),
+    };
+    for (name, written) in check.section("clusters") {
+        clusters.names.insert(name.clone());
+        if let Some(cluster) = cluster(name, written, check) {
+            clusters
+                .built
+                .insert(cluster.name.clone(), Arc::new(cluster));
+        }
+    }
+    clusters
+}
+
+fn cluster(name: &str, written: &Value, check: &mut Check<'_>) -> Option<ClusterSpec> {
+    let at = pointer::child("/clusters", name);
+    let name = check.name_of_key(&at, name);
+    let value = defaults::lay_over(defaults::of_cluster(), written);
+    let raw: RawCluster = read_raw(value, &at, check)?;
+    data_plane(raw.data_plane, &at, check);
+    let properties = properties::read(&raw, &at, check);
+    let servers = raw.bootstrap_servers.map(|s| servers(&s, &at, check));
+    let tls = raw.tls.map(|tls| self::tls(tls, &at, check));
+    let sasl = raw.sasl.map(|sasl| self::sasl(sasl, &at, check));
+    let access = match raw.access? {
+        RawAccess::Read => Access::Read,
+        RawAccess::ReadWrite => Access::ReadWrite,
+    };
+    Some(ClusterSpec {
+        name: name?,
+        bootstrap_servers: servers?,
+        properties,
+        tls: required(tls)?,
+        sasl: required(sasl)?,
+        access,
+        expect_cluster_id: raw.expect_cluster_id,
+    })
+}
+
+/// What is absent is fine, what is there must be sound.
+fn required<T>(part: Option<Option<T>>) -> Option<Option<T>> {
+    match part {
+        None => Some(None),
+        Some(part) => part.map(Some),
+    }
+}
+
+/// Refuses the data plane that this version does not have.
+pub fn data_plane(plane: Option<RawDataPlane>, at: &str, check: &mut Check<'_>) {
+    if plane == Some(RawDataPlane::Native) {
+        let at = pointer::child(at, "data_plane");
+        check
+            .say(
+                Code::NotYet,
+                &at,
+                "`data_plane: native` is not in this version",
+            )
+            .help = Some("write `auto`: it takes what there is".to_owned());
+    }
+}
+
+/// The addresses; one text may hold several, parted by commas, as variables often do.
+fn servers(texts: &[String], at: &str, check: &mut Check<'_>) -> Vec<String> {
+    let at = pointer::child(at, "bootstrap_servers");
+    let mut servers = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        for server in text.split(',').map(str::trim) {
+            if !is_address(server) {
+                let at = pointer::item(&at, index);
+                let message = format!("{} is not an address", check.quoted(&at, server));
+                check.say(Code::BadAddress, &at, message).help =
+                    Some("write `host:port`".to_owned());
+            }
+            servers.push(server.to_owned());
+        }
+    }
+    servers
+}
+
+fn is_address(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let bracketed = host.starts_with('[') && host.ends_with(']');
+    let host_is_sound = !host.is_empty()
+        && !host.contains(|c: char| c.is_whitespace() || c == '/')
+        && (bracketed || !host.contains(':'));
+    host_is_sound && port.parse::<u16>().is_ok_and(|p| p > 0)
+}
+
+fn tls(raw: RawTls, at: &str, check: &mut Check<'_>) -> Option<TlsSpec> {
+    let at = pointer::child(at, "tls");
+    let laid = raw.verify_hostname.unwrap_or(true);
+    let path = |name: &str, text: Option<String>| {
+        let folder = check.document.folder(&pointer::child(&at, name));
+        text.map(|t| folder.join(t))
+    };
+    let tls = TlsSpec {
+        ca: path("ca", raw.ca),
+        certificate: path("certificate", raw.certificate),
+        key: path("key", raw.key),
+        key_password: raw.key_password.map(Secret::new),
+        verify_hostname: match laid {
+            true => VerifyHostname::Yes,
+            false => VerifyHostname::No,
+        },
+    };
+    if tls.certificate.is_some() != tls.key.is_some() && !check.is_wrong_below(&at) {
+        let message = "a client certificate needs its key, and a key its certificate";
+        check.say(Code::Conflict, &at, message);
+        return None;
+    }
+    Some(tls)
+}
+
+fn sasl(raw: RawSasl, at: &str, check: &mut Check<'_>) -> Option<SaslSpec> {
+    let at = pointer::child(at, "sasl");
+    let mechanism = raw.mechanism?;
+    let whole = !check.is_wrong_below(&at);
+    for (name, given) in [("username", &raw.username), ("password", &raw.password)] {
+        if mechanism.takes_password() && given.is_none() && whole {
+            let message = format!("this mechanism needs `{name}`");
+            check.say_of_key(Code::Conflict, &at, message);
+        }
+        if !mechanism.takes_password() && given.is_some() {
+            let message = format!("this mechanism takes no `{name}`");
+            check
+                .say_of_key(Code::Conflict, &pointer::child(&at, name), message)
+                .help = Some(
+                "its settings are client properties: `sasl.oauthbearer.*`, `sasl.kerberos.*`"
+                    .to_owned(),
+            );
+        }
+    }
+    Some(SaslSpec {
+        mechanism: mechanism_of(mechanism),
+        username: raw.username,
+        password: raw.password.map(Secret::new),
+    })
+}
+
+fn mechanism_of(raw: RawMechanism) -> SaslMechanism {
+    match raw {
+        RawMechanism::Plain => SaslMechanism::Plain,
+        RawMechanism::ScramSha256 => SaslMechanism::ScramSha256,
+        RawMechanism::ScramSha512 => SaslMechanism::ScramSha512,
+        RawMechanism::OauthBearer => SaslMechanism::OauthBearer,
+        RawMechanism::Gssapi => SaslMechanism::Gssapi,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for good in ["hub:9092", "10.0.0.1:1", "[::1]:9092", "a-b.c:65535"] {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "hub",
+            "hub:",
+            ":9092",
+            "hub:0",
+            "hub:99999",
+            "http://hub:1",
+            "::1:9",
+            "a b:1",
+        ] {
+            assert!(!is_address(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The document → [`Spec`]: pure, and every mistake at once.
+
+mod clusters;
+mod partitions;
+mod process;
+mod properties;
+mod routes;
+mod topics;
+
+use crate::config::LoadOptions;
+use crate::config::chains::{self, Chains};
+use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::document::Document;
+use crate::config::pointer;
+use crate::config::spec::{Name, Spec};
+use crate::config::suggest;
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// The state of a validation: what is asked, and what was found.
+pub struct Check<'a> {
+    /// The document, without what the schema refused.
+    pub document: &'a Document,
+    /// Registered handlers and listeners.
+    pub options: &'a LoadOptions<'a>,
+    /// The pointers of what the schema refused.
+    wrong: &'a [String],
+    /// What was found.
+    pub found: Vec<Diagnostic>,
+}
+
+impl<'a> Check<'a> {
+    /// Reports `message` at the value of `at`.
+    pub fn say(&mut self, code: Code, at: &str, message: impl Into<String>) -> &mut Diagnostic {
+        let place = self.document.place(at);
+        self.push(Diagnostic::new(code, place, message))
+    }
+
+    /// Reports `message` at the key of `at`.
+    pub fn say_of_key(&mut self, code: Code, at: &str, message: String) -> &mut Diagnostic {
+        let place = self.document.place_of_key(at);
+        self.push(Diagnostic::new(code, place, message))
+    }
+
+    /// Reports `message` at the bytes `inside` of the text that stands at `at`.
+    pub fn say_inside(
+        &mut self,
+        code: Code,
+        at: &str,
+        (text, inside): (&str, Range<usize>),
+        message: String,
+    ) -> &mut Diagnostic {
+        let place = self.document.place_inside(at, text, inside);
+        self.push(Diagnostic::new(code, place, message))
+    }
+
+    fn push(&mut self, diagnostic: Diagnostic) -> &mut Diagnostic {
+        let index = self.found.len();
+        self.found.push(diagnostic);
+        &mut self.found[index]
+    }
+
+    /// Whether the schema refused what stands at `at`, or something around it.
+    pub fn is_wrong(&self, at: &str) -> bool {
+        self.wrong.iter().any(|w| is_within(at, w))
+    }
+
+    /// Whether the schema refused something at, around or inside `at`.
+    pub fn is_wrong_below(&self, at: &str) -> bool {
+        self.wrong
+            .iter()
+            .any(|w| is_within(w, at) || is_within(at, w))
+    }
+
+    /// A value in a message: itself, unless it was put in or is a secret.
+    pub fn quoted(&self, at: &str, value: &str) -> String {
+        match self.document.may_be_shown(at) {
+            true => format!("`{value}`"),
+            false => "(its text is not shown: it was put in by `${…}`)".to_owned(),
+        }
+    }
+
+    /// The members of the map at top-level key `section`.
+    pub fn section(
+        &self,
+        section: &str,
+    ) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+        let document: &'a Document = self.document;
+        let members = document.value.get(section).and_then(Value::as_object);
+        members.into_iter().flat_map(Map::iter)
+    }
+
+    /// `text` as a name; what is none is reported at the key of `at`.
+    pub fn name_of_key(&mut self, at: &str, text: &str) -> Option<Name> {
+        let name = Name::new(text);
+        if name.is_none() {
+            let message = format!("`{text}` is not a name");
+            self.say_of_key(Code::BadName, at, message).help = Some(NAME_HELP.to_owned());
+        }
+        name
+    }
+
+    /// `text` as a name; what is none is reported at the value of `at`.
+    pub fn name(&mut self, at: &str, text: &str) -> Option<Name> {
+        let name = Name::new(text);
+        if name.is_none() {
+            let message = format!("{} is not a name", self.quoted(at, text));
+            self.say(Code::BadName, at, message).help = Some(NAME_HELP.to_owned());
+        }
+        name
+    }
+
+    /// Reports a name that is none of `names`.
+    pub fn unknown<'n>(
+        &mut self,
+        code: Code,
+        (kind, at, word): (&str, &str, &str),
+        names: impl Iterator<Item = &'n str>,
+    ) {
+        let message = format!("unknown {kind} {}", self.quoted(at, word));
+        let help = suggest::help(word, names).filter(|_| self.document.may_be_shown(at));
+        self.say(code, at, message).help = help;
+    }
+}
+
+const NAME_HELP: &str =
+    "names are made of `a-z`, `0-9`, `_` and `-`: they are part of consumer group names";
+
+/// Whether `pointer` is `above` or something inside it.
+fn is_within(pointer: &str, above: &str) -> bool {
+    let rest = pointer.strip_prefix(above);
+    rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
+}
+
+/// Makes the spec. `None` if something is missing or wrong; the reasons are among `found`, or
+/// were found by the schema before.
+pub fn validate(
+    document: &Document,
+    options: &LoadOptions<'_>,
+    wrong: &[String],
+    found: &mut Vec<Diagnostic>,
+) -> Option<Spec> {
+    let mut check = Check {
+        document,
+        options,
+        wrong,
+        found: Vec::new(),
+    };
+    let process = process::read(&mut check);
+    let clusters = clusters::read(&mut check);
+    let mut chains = Chains::of(&document.value);
+    chains_alone(&mut chains, &mut check);
+    let routes = routes::read(&clusters, &mut chains, &mut check);
+    unused(&chains, &mut check);
+    let process = process.map(|process| Spec {
+        clusters: clusters.built,
+        routes: routes.into_iter().map(|r| (r.name.clone(), r)).collect(),
+        ..process
+    });
+    found.append(&mut check.found);
+    process
+}
+
+/// Checks every named chain by itself, so that one that no route uses is checked too.
+fn chains_alone(chains: &mut Chains<'_>, check: &mut Check<'_>) {
+    let mut alone = Chains::of(&check.document.value);
+    for (name, steps) in check.section("handlers") {
+        let at = pointer::child("/handlers", name);
+        check.name_of_key(&at, name);
+        let steps = steps.as_array().map(Vec::as_slice).unwrap_or_default();
+        let steps = alone.resolve(steps, &at, check);
+        chains::compile(&steps, check);
+    }
+    chains.used_by_chains(&alone);
+}
+
+/// Warns of clusters and chains that nothing uses.
+fn unused(chains: &Chains<'_>, check: &mut Check<'_>) {
+    let routes: Vec<&Value> = check.section("routes").map(|(_, route)| route).collect();
+    let uses = |name: &str| {
+        let ends = routes
+            .iter()
+            .flat_map(|r| [r.get("source"), r.get("target")]);
+        ends.flatten().any(|end| match end {
+            Value::Array(names) => names.iter().any(|n| n == name),
+            one => one == name,
+        })
+    };
+    let complete = !check.is_wrong_below("/routes");
+    for (name, _) in check
+        .section("clusters")
+        .filter(|(n, _)| complete && !uses(n))
+    {
+        let at = pointer::child("/clusters", name);
+        check.say_of_key(
+            Code::UnusedCluster,
+            &at,
+            format!("no route uses the cluster `{name}`"),
+        );
+    }
+    let names: Vec<String> = chains.unused().map(str::to_owned).collect();
+    for name in names.iter().filter(|_| complete) {
+        let at = pointer::child("/handlers", name);
+        check.say_of_key(
+            Code::UnusedChain,
+            &at,
+            format!("no route uses the chain `{name}`"),
+        );
+    }
+}

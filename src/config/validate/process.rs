@@ -1,0 +1,76 @@
+//! What concerns the whole process: group, memory, reload, shutdown, admin.
+
+use super::Check;
+use crate::config::chains::read_raw;
+use crate::config::defaults;
+use crate::config::diagnostic::Code;
+use crate::config::raw::{RawAdmin, RawLimits, RawReload, RawShutdown};
+use crate::config::spec::{AdminSpec, ReloadSpec, Spec, Watch};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Reads the settings of the process into a spec without clusters and routes.
+pub fn read(check: &mut Check<'_>) -> Option<Spec> {
+    let table = defaults::of_file();
+    let group = section::<String>("group", &table, check);
+    let group = group.and_then(|g| check.name("/group", &g));
+    let limits = section::<RawLimits>("limits", &table, check);
+    let reload = section::<RawReload>("reload", &table, check).and_then(reload);
+    let shutdown = section::<RawShutdown>("shutdown", &table, check);
+    let admin = section::<RawAdmin>("admin", &table, check).and_then(|a| admin(a, check));
+    Some(Spec {
+        group: group?,
+        clusters: BTreeMap::new(),
+        routes: BTreeMap::new(),
+        memory_bytes: limits?.memory?.0,
+        reload: reload?,
+        grace: shutdown?.grace?.0,
+        admin: admin?,
+    })
+}
+
+/// A top-level key, laid over what holds without it.
+fn section<T: for<'de> Deserialize<'de>>(
+    name: &str,
+    table: &Value,
+    check: &mut Check<'_>,
+) -> Option<T> {
+    let built_in = table.get(name).cloned().unwrap_or_default();
+    let value = match check.document.value.get(name) {
+        Some(written) => defaults::lay_over(built_in, written),
+        None => built_in,
+    };
+    read_raw(value, &format!("/{name}"), check)
+}
+
+fn reload(raw: RawReload) -> Option<ReloadSpec> {
+    Some(ReloadSpec {
+        watch: match raw.watch? {
+            true => Watch::On,
+            false => Watch::Off,
+        },
+        settle: raw.settle?.0,
+    })
+}
+
+fn admin(raw: RawAdmin, check: &mut Check<'_>) -> Option<AdminSpec> {
+    let listen = match raw.listen?.as_str() {
+        "off" => None,
+        text => match text.parse::<SocketAddr>() {
+            Ok(address) => Some(address),
+            Err(_) => {
+                let at = "/admin/listen";
+                let message = format!("{} is not an address", check.quoted(at, text));
+                check.say(Code::BadAddress, at, message).help =
+                    Some("write an IP address and a port, `127.0.0.1:8787`, or `off`".to_owned());
+                return None;
+            }
+        },
+    };
+    let socket = raw
+        .socket
+        .map(|s| check.document.folder("/admin/socket").join(s));
+    Some(AdminSpec { listen, socket })
+}

@@ -1,0 +1,183 @@
+//! Client properties: protected ones are refused with the reason, the others are shown to
+//! librdkafka's own table, offline.
+
+use super::Check;
+use crate::config::diagnostic::Code;
+use crate::config::mask;
+use crate::config::pointer;
+use crate::config::raw::RawCluster;
+use crate::config::secret::Secret;
+use rdkafka::ClientConfig;
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaConfRes;
+use std::collections::BTreeMap;
+
+/// Properties that delivery rests on, and what they hold.
+const PROTECTED: &[(&str, &str)] = &[
+    ("enable.auto.commit", OFFSETS),
+    ("enable.auto.offset.store", OFFSETS),
+    (
+        "auto.commit.interval.ms",
+        "write `commit_interval:` at the route",
+    ),
+    (
+        "auto.offset.reset",
+        "a reset would skip or repeat records in silence; write `start:` and `on_gap:` at the route",
+    ),
+    ("enable.idempotence", ORDER),
+    ("enable.gapless.guarantee", ORDER),
+    ("acks", ACKS),
+    ("request.required.acks", ACKS),
+    ("max.in.flight", ORDER),
+    ("max.in.flight.requests.per.connection", ORDER),
+    ("message.timeout.ms", TIMEOUT),
+    ("delivery.timeout.ms", TIMEOUT),
+    ("transactional.id", "mirror does not use transactions"),
+    ("isolation.level", "only committed records are copied"),
+    ("check.crcs", "every batch is checked on its way"),
+    (
+        "allow.auto.create.topics",
+        "topics are created by `topic_creation:`, never by the way",
+    ),
+    ("enable.metrics.push", "mirror has metrics of its own"),
+    (
+        "topic.metadata.refresh.interval.ms",
+        "it follows `discovery_interval:`",
+    ),
+    ("group.id", "it is made of group, route, source and target"),
+    ("group.instance.id", "membership is mirror's own"),
+    ("group.protocol", "write `group_protocol:` at the route"),
+    ("group.remote.assignor", "membership is mirror's own"),
+    (
+        "partition.assignment.strategy",
+        "membership is mirror's own",
+    ),
+    (
+        "enable.partition.eof",
+        "mirror reads the ends of partitions itself",
+    ),
+    (
+        "bootstrap.servers",
+        "write `bootstrap_servers:` at the cluster",
+    ),
+    (
+        "metadata.broker.list",
+        "write `bootstrap_servers:` at the cluster",
+    ),
+    (
+        "plugin.library.paths",
+        "mirror loads no foreign code into its process",
+    ),
+];
+
+const OFFSETS: &str = "an offset is committed only when everything before it is acknowledged";
+const ORDER: &str = "it keeps records in order, each once per delivery";
+const ACKS: &str = "a record counts as copied when all in-sync replicas have it";
+const TIMEOUT: &str = "a record is never given up because time has passed";
+
+/// Properties that `tls:` sets.
+const TLS: &[&str] = &[
+    "security.protocol",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+];
+
+/// Properties that `sasl:` sets.
+const SASL: &[&str] = &[
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.username",
+    "sasl.password",
+];
+
+/// Reads `properties:`.
+pub fn read(raw: &RawCluster, at: &str, check: &mut Check<'_>) -> BTreeMap<String, Secret> {
+    let at = pointer::child(at, "properties");
+    let mut sound = BTreeMap::new();
+    for (name, value) in raw.properties.iter().flatten() {
+        let at = pointer::child(&at, name);
+        if let Some(reason) = refusal(name, raw) {
+            let message = format!("`{name}` cannot be set here");
+            check.say_of_key(Code::ProtectedProperty, &at, message).help = Some(reason);
+            continue;
+        }
+        ask_client(name, &value.0, &at, check);
+        sound.insert(name.clone(), Secret::new(value.0.clone()));
+    }
+    sound
+}
+
+/// Why a property may not be set, if so.
+fn refusal(name: &str, raw: &RawCluster) -> Option<String> {
+    let protected = PROTECTED.iter().find(|(protected, _)| *protected == name);
+    if let Some((_, reason)) = protected {
+        return Some((*reason).to_owned());
+    }
+    if raw.tls.is_some() && TLS.contains(&name) {
+        return Some("`tls:` of this cluster sets it".to_owned());
+    }
+    (raw.sasl.is_some() && SASL.contains(&name))
+        .then(|| "`sasl:` of this cluster sets it".to_owned())
+}
+
+/// Asks librdkafka's table whether it knows the property and takes the value. Makes no client.
+fn ask_client(name: &str, value: &str, at: &str, check: &mut Check<'_>) {
+    let answer = ClientConfig::new().set(name, value).create_native_config();
+    match answer {
+        Ok(_) => {}
+        Err(KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, ..)) => {
+            let message = format!("librdkafka has no property `{name}`");
+            check.say_of_key(Code::UnknownProperty, at, message).help =
+                Some("the names are those of librdkafka's CONFIGURATION.md".to_owned());
+        }
+        Err(KafkaError::ClientConfig(_, words, ..)) => {
+            // The client's words may repeat the value.
+            let shown = check.document.may_be_shown(at) && !mask::is_secret(name);
+            let diagnostic = check.say(
+                Code::BadProperty,
+                at,
+                format!("`{name}` does not take this value"),
+            );
+            diagnostic.help = shown.then(|| format!("librdkafka says: {words}"));
+        }
+        Err(_) => {
+            check.say(
+                Code::BadProperty,
+                at,
+                format!("`{name}` does not take this value"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_properties_are_ones_that_librdkafka_knows() {
+        let java_only = ["delivery.timeout.ms", "enable.metrics.push"];
+        for (name, reason) in PROTECTED {
+            let known = ClientConfig::new()
+                .create_native_config()
+                .unwrap()
+                .get(name)
+                .is_ok();
+            let topic_level = [
+                "acks",
+                "request.required.acks",
+                "message.timeout.ms",
+                "auto.offset.reset",
+            ];
+            assert!(
+                known || java_only.contains(name) || topic_level.contains(name),
+                "{name}"
+            );
+            assert!(!reason.is_empty());
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Topic patterns and topic names.
+
+use super::Check;
+use crate::config::diagnostic::Code;
+use crate::config::pointer;
+use crate::config::raw::RawTopics;
+use crate::config::spec::TopicSelection;
+use regex::Regex;
+use std::ops::Range;
+
+/// The selection, if every pattern compiles.
+pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<TopicSelection> {
+    let at = pointer::child(at, "topics");
+    let include = raw.include.as_deref();
+    let exclude = raw.exclude.as_deref().unwrap_or_default();
+    let lists = [
+        ("include", include.unwrap_or_default()),
+        ("exclude", exclude),
+    ];
+    let mut sound = true;
+    for (list, patterns) in lists {
+        for (index, text) in patterns.iter().enumerate() {
+            let at = pointer::item(&pointer::child(&at, list), index);
+            sound &= pattern(text, &at, check);
+        }
+    }
+    if !sound {
+        return None;
+    }
+    TopicSelection::new(include?, exclude).ok()
+}
+
+/// Whether a pattern compiles; what is odd about one that does is a warning.
+fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
+    if let Err(error) = Regex::new(text) {
+        refuse(text, &error, at, check);
+        return false;
+    }
+    if text.contains(|c: char| c.is_control()) {
+        check
+            .say(
+                Code::ControlCharacter,
+                at,
+                "a control character in a pattern: no topic has one",
+            )
+            .help =
+            Some("use single quotes for regexes: they leave the backslash alone".to_owned());
+    }
+    if let Some(dot) = unescaped_dot(text) {
+        let help = match check.document.may_be_shown(at) {
+            true => format!("write '{}\\{}'", &text[..dot], &text[dot..]),
+            false => "write `\\.`".to_owned(),
+        };
+        let message = "this dot matches every character".to_owned();
+        let part = (text, dot..dot + 1);
+        check.say_inside(Code::UnescapedDot, at, part, message).help = Some(help);
+    }
+    true
+}
+
+fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {
+    let words = error.to_string();
+    let reason = words.lines().rev().find_map(|l| l.strip_prefix("error: "));
+    let reason = reason.unwrap_or("it is too large");
+    let shown = check.document.may_be_shown(at);
+    let part = (text, caret(text, &words));
+    if reason.contains("look-around") || reason.contains("backreferences") {
+        let message = "regexes here have no look-around and no back-references".to_owned();
+        let help = without_look_ahead(text).filter(|_| shown);
+        check.say_inside(Code::LookAround, at, part, message).help =
+            Some(help.unwrap_or_else(|| {
+                "put what must not match under `exclude:`, which wins over `include:`".to_owned()
+            }));
+        return;
+    }
+    let message = format!("not a regex: {reason}");
+    check.say_inside(Code::BadRegex, at, part, message);
+}
+
+/// Where the regex crate's message points to, as bytes of the pattern.
+fn caret(text: &str, words: &str) -> Range<usize> {
+    let whole = 0..text.len();
+    if text.contains('\n') {
+        return whole;
+    }
+    let Some(line) = words
+        .lines()
+        .skip(2)
+        .find(|l| l.trim_start().starts_with('^'))
+    else {
+        return whole;
+    };
+    let from = line.find('^').unwrap_or(4).saturating_sub(4);
+    let count = line.matches('^').count();
+    let byte = |nth: usize| {
+        text.char_indices()
+            .nth(nth)
+            .map_or(text.len(), |(at, _)| at)
+    };
+    byte(from)..byte(from + count).max(byte(from))
+}
+
+/// The usual look-ahead, `^(?!X)Y`, as an include and an exclude.
+fn without_look_ahead(text: &str) -> Option<String> {
+    let rest = text.strip_prefix('^').unwrap_or(text).strip_prefix("(?!")?;
+    let (not, rest) = rest.split_once(')')?;
+    let rest = rest.strip_suffix('$').unwrap_or(rest);
+    if not.contains('(') || rest.is_empty() {
+        return None;
+    }
+    let not = match not.strip_suffix('$') {
+        Some(exact) => exact.to_owned(),
+        None => format!("{}.*", not.trim_end_matches(".*")),
+    };
+    Some(format!(
+        "write `include: ['{rest}']` and `exclude: ['{not}']`"
+    ))
+}
+
+/// An unescaped dot that stands between two word characters, outside a class.
+fn unescaped_dot(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let is_word =
+        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+    let mut in_class = false;
+    let mut index = 0;
+    while index < bytes.len() {
+        match bytes[index] {
+            b'\\' => index += 1,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'.' if !in_class && index > 0 => {
+                let escape_before = index > 1 && bytes[index - 2] == b'\\';
+                if is_word(bytes.get(index - 1)) && !escape_before && is_word(bytes.get(index + 1))
+                {
+                    return Some(index);
+                }
+            }
+            _ => {}
+        }
+        index += 1;
+    }
+    None
+}
+
+/// Whether Kafka takes `name` as a topic's name.
+pub fn is_topic(name: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    (1..=249).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_between_words() {
+        assert_eq!(unescaped_dot("orders.eu"), Some(6));
+        for fine in [
+            "orders\\.eu",
+            "orders.*",
+            ".+\\.test",
+            "a[.]b",
+            "orders.",
+            "\\d.a",
+            "(a).(b)",
+        ] {
+            assert_eq!(unescaped_dot(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn look_ahead_becomes_an_exclude() {
+        let help = without_look_ahead("^(?!test).*").unwrap();
+        assert_eq!(help, "write `include: ['.*']` and `exclude: ['test.*']`");
+        assert_eq!(without_look_ahead("a(?=b)"), None);
+    }
+
+    #[test]
+    fn carets_point_into_the_pattern() {
+        for (text, part) in [("orders(", "("), ("a[z-a]", "z-a"), ("ü(", "(")] {
+            let error = Regex::new(text).unwrap_err().to_string();
+            assert_eq!(&text[caret(text, &error)], part, "{error}");
+        }
+    }
+
+    #[test]
+    fn topic_names() {
+        assert!(is_topic("a.b_C-1"));
+        for bad in ["", ".", "..", "a b", "ü", &"x".repeat(250)] {
+            assert!(!is_topic(bad));
+        }
+    }
+}

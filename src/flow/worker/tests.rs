@@ -1,0 +1,731 @@
+//! A worker against a scripted source and a scripted target: what reaches the target, in which
+//! order, and what is committed when. Time is real, waits are for states.
+
+use super::{Note, Worker, WorkerExit, WorkerParts};
+use crate::config::spec::*;
+use crate::flow::lane::{Lane, LaneSpec, Lease};
+use crate::flow::listener::Announcer;
+use crate::flow::scout::{Finding, Inquiry, Position, Resolution, TopicIdentity};
+use crate::flow::sinks::Sinks;
+use crate::flow::stage::Stage;
+use crate::flow::target::{TargetTopic, TargetView};
+use crate::flow::{Control, FlowSpec};
+use crate::handler::{Chain, FailureCode};
+use crate::observe::{Counters, FlowView, Reason};
+use crate::partition::{OnFewer, Policy, PolicySpec};
+use crate::plane::*;
+use crate::record::{HeaderSource, Record, TopicPartition};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// A record that holds its offset as value.
+struct Made {
+    offset: i64,
+    value: Vec<u8>,
+}
+
+impl HeaderSource for Made {
+    fn get(&self, _: usize) -> Option<(&[u8], Option<&[u8]>)> {
+        None
+    }
+}
+
+impl FetchedRecord for Made {
+    fn offset(&self) -> Offset {
+        Offset(self.offset)
+    }
+    fn key(&self) -> Option<&[u8]> {
+        None
+    }
+    fn value(&self) -> Option<&[u8]> {
+        Some(&self.value)
+    }
+    fn timestamp(&self) -> Option<i64> {
+        Some(1)
+    }
+    fn bytes(&self) -> u64 {
+        self.value.len() as u64
+    }
+    fn leader_epoch(&self) -> i32 {
+        0
+    }
+    fn headers(&self) -> &dyn HeaderSource {
+        self
+    }
+}
+
+/// What a scripted target does with a record, by source partition and offset.
+type Judge = Box<dyn FnMut(i32, i64) -> Fate + Send>;
+
+#[derive(Clone)]
+enum Fate {
+    Ack,
+    Hold,
+    Fail(FaultKind),
+}
+
+/// Both ends, and everything that happened.
+struct World {
+    /// Records per source partition.
+    ends: BTreeMap<i32, i64>,
+    events: VecDeque<FetchEvent<Made>>,
+    placed: BTreeMap<i32, i64>,
+    paused: BTreeMap<i32, bool>,
+    judge: Judge,
+    /// What the target acknowledged, per partition in order of arrival.
+    arrived: BTreeMap<i32, Vec<i64>>,
+    held: Vec<(i32, i64, Token)>,
+    committed: BTreeMap<i32, i64>,
+    commit_answers: VecDeque<CommitAnswer>,
+    /// What happened, in order: commits and releases.
+    story: Vec<String>,
+    purged: bool,
+}
+
+#[derive(Clone)]
+struct Shared {
+    world: Arc<(Mutex<World>, Condvar)>,
+    inbox: Sender<Note>,
+}
+
+impl Shared {
+    fn with<T>(&self, f: impl FnOnce(&mut World) -> T) -> T {
+        let out = f(&mut self.world.0.lock().unwrap());
+        self.world.1.notify_all();
+        out
+    }
+
+    fn wait(&self, what: &str, mut until: impl FnMut(&World) -> bool) {
+        let deadline = Instant::now() + SOON;
+        let mut world = self.world.0.lock().unwrap();
+        while !until(&world) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "never saw: {what}; story {:?}, arrived {:?}, committed {:?}",
+                world.story,
+                world.arrived,
+                world.committed
+            );
+            world = self.world.1.wait_timeout(world, left).unwrap().0;
+        }
+    }
+}
+
+fn tp(partition: i32) -> TopicPartition {
+    TopicPartition::new("t", partition)
+}
+
+struct FakeSource(Shared);
+
+impl Source for FakeSource {
+    type Record = Made;
+
+    fn poll(&mut self, timeout: Duration) -> FetchEvent<Made> {
+        let found = self.0.with(|w| {
+            if let Some(answer) = w.commit_answers.pop_front() {
+                return Some(FetchEvent::Committed(answer));
+            }
+            if let Some(event) = w.events.pop_front() {
+                return Some(event);
+            }
+            let (partition, from) = w.placed.iter().map(|(p, at)| (*p, *at)).find(|(p, at)| {
+                !w.paused.get(p).copied().unwrap_or(false)
+                    && *at < w.ends.get(p).copied().unwrap_or(0)
+            })?;
+            let to = (from + 3).min(w.ends[&partition]);
+            w.placed.insert(partition, to);
+            let made = |offset: i64| Made {
+                offset,
+                value: offset.to_string().into_bytes(),
+            };
+            Some(FetchEvent::Batch(Batch::new(
+                tp(partition),
+                (from..to).map(made).collect(),
+            )))
+        });
+        found.unwrap_or_else(|| {
+            let lock = self.0.world.0.lock().unwrap();
+            drop(
+                self.0
+                    .world
+                    .1
+                    .wait_timeout(lock, timeout.min(Duration::from_millis(5))),
+            );
+            FetchEvent::Idle
+        })
+    }
+    fn subscribe(&mut self, _: &[String]) -> Result<(), String> {
+        Ok(())
+    }
+    fn place(&mut self, at: &[(TopicPartition, Offset)]) -> Result<(), String> {
+        self.0.with(|w| {
+            w.placed
+                .extend(at.iter().map(|(tp, o)| (tp.partition, o.0)))
+        });
+        Ok(())
+    }
+    fn rewind(&mut self, partition: &TopicPartition, to: Offset) -> Result<(), String> {
+        self.0.with(|w| {
+            w.placed.insert(partition.partition, to.0);
+            w.paused.insert(partition.partition, false);
+        });
+        Ok(())
+    }
+    fn pause(&mut self, partitions: &[TopicPartition]) {
+        self.0.with(|w| {
+            w.paused
+                .extend(partitions.iter().map(|tp| (tp.partition, true)))
+        });
+    }
+    fn resume(&mut self, partitions: &[TopicPartition]) {
+        self.0.with(|w| {
+            w.paused
+                .extend(partitions.iter().map(|tp| (tp.partition, false)))
+        });
+    }
+    fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String> {
+        self.0.with(|w| {
+            for tp in partitions {
+                w.placed.remove(&tp.partition);
+                w.story.push(format!("release {}", tp.partition));
+            }
+        });
+        Ok(())
+    }
+    fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String> {
+        self.0.with(|w| {
+            for e in entries {
+                w.committed.insert(e.partition.partition, e.offset.0);
+                w.story
+                    .push(format!("commit {}@{}", e.partition.partition, e.offset));
+            }
+            let results = entries
+                .iter()
+                .map(|e| (e.partition.clone(), Ok(e.offset)))
+                .collect();
+            w.commit_answers.push_back(CommitAnswer {
+                id,
+                results,
+                error: None,
+            });
+        });
+        Ok(())
+    }
+    fn leave(&mut self, _: Duration) {
+        self.0.with(|w| w.story.push("leave".into()));
+    }
+}
+
+struct FakeSink(Shared);
+
+impl Sink for FakeSink {
+    type Topic = ();
+    fn topic(&self, _: &str) -> Result<(), ProduceFault> {
+        Ok(())
+    }
+    fn enqueue(
+        &self,
+        (): &(),
+        _: i32,
+        record: &Record<'_>,
+        token: Token,
+    ) -> Result<(), ProduceFault> {
+        let (partition, offset) = (record.origin.partition, record.origin.offset);
+        self.0.with(|w| match (w.judge)(partition, offset) {
+            Fate::Hold => w.held.push((partition, offset, token)),
+            Fate::Ack => {
+                w.arrived.entry(partition).or_default().push(offset);
+                let _ = self.0.inbox.send(Note::Outcomes(vec![Outcome::Acked {
+                    ticket: token.ticket,
+                    count: 1,
+                }]));
+            }
+            Fate::Fail(kind) => {
+                let fault = ProduceFault {
+                    kind,
+                    detail: "scripted".into(),
+                };
+                let _ = self.0.inbox.send(Note::Outcomes(vec![Outcome::Failed {
+                    ticket: token.ticket,
+                    distance: token.distance,
+                    fault,
+                }]));
+            }
+        });
+        Ok(())
+    }
+    fn is_usable(&self) -> bool {
+        true
+    }
+    fn purge(&self) {
+        self.0.with(|w| w.purged = true);
+    }
+}
+
+struct Stand {
+    shared: Shared,
+    view: Arc<FlowView>,
+    worker: JoinHandle<WorkerExit>,
+}
+
+fn stand(
+    on_error: OnError,
+    handler_threads: usize,
+    judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
+) -> Stand {
+    let (inbox, notes) = unbounded();
+    let world = World {
+        ends: BTreeMap::new(),
+        events: VecDeque::new(),
+        placed: BTreeMap::new(),
+        paused: BTreeMap::new(),
+        judge: Box::new(judge),
+        arrived: BTreeMap::new(),
+        held: Vec::new(),
+        committed: BTreeMap::new(),
+        commit_answers: VecDeque::new(),
+        story: Vec::new(),
+        purged: false,
+    };
+    let shared = Shared {
+        world: Arc::new((Mutex::new(world), Condvar::new())),
+        inbox: inbox.clone(),
+    };
+    let (scout, inquiries) = unbounded();
+    answer_inquiries(inquiries, inbox.clone());
+    let view = Arc::new(FlowView::new("r", "a", "b", "g"));
+    let targets = Arc::new(TargetView::with(&[(
+        "t",
+        TargetTopic {
+            partitions: 4,
+            record_bytes: 1 << 20,
+        },
+    )]));
+    let lease = Arc::new(Lease::new(Duration::from_secs(60)));
+    let lane = || {
+        let spec = LaneSpec {
+            worker: 0,
+            route: "r".into(),
+            on_error,
+            dead_letter: Some("t".into()),
+            record_bytes: None,
+            targets: targets.clone(),
+            lease: lease.clone(),
+        };
+        Lane::new(
+            spec,
+            Policy::new(&PolicySpec::Match {
+                on_fewer: OnFewer::Stop,
+            }),
+        )
+    };
+    let stage = match handler_threads {
+        0 => Stage::Inline(Box::new(lane())),
+        n => Stage::threads((0..n).map(|_| lane()).collect(), (1000, 1 << 20), &inbox).unwrap(),
+    };
+    let made = shared.clone();
+    let parts = WorkerParts {
+        index: 0,
+        spec: Arc::new(flow_spec(on_error)),
+        subject: "test".into(),
+        view: view.clone(),
+        source: FakeSource(shared.clone()),
+        inbox: notes,
+        scout,
+        keeper: unbounded().0,
+        targets: targets.clone(),
+        sinks: Arc::new(Sinks::new(1, Box::new(move || Ok(FakeSink(made.clone()))))),
+        stage,
+        isolation_lane: lane(),
+        lease: lease.clone(),
+        announcer: Announcer::silent(),
+        in_flight_bytes: 1 << 20,
+    };
+    let worker = std::thread::spawn(move || Worker::new(parts).run());
+    Stand {
+        shared,
+        view,
+        worker,
+    }
+}
+
+/// A scout that knows every partition at offset 0 and one topic id.
+fn answer_inquiries(inquiries: Receiver<Inquiry>, inbox: Sender<Note>) {
+    std::thread::spawn(move || {
+        for inquiry in inquiries {
+            let finding = match inquiry {
+                Inquiry::Resolve { id, partitions, .. } => Finding::Resolved {
+                    id,
+                    resolved: partitions.into_iter().map(|tp| (tp, start())).collect(),
+                },
+                Inquiry::Verify { id, topics, .. } => Finding::Verified {
+                    id,
+                    ids: Ok(topics
+                        .into_iter()
+                        .map(|t| (t, TopicIdentity::Is("id".into())))
+                        .collect()),
+                },
+                Inquiry::Recheck { .. } | Inquiry::Stop => continue,
+            };
+            if inbox.send(Note::Finding(finding)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn start() -> Resolution {
+    Resolution::Position(Position {
+        offset: Offset(0),
+        topic_id: Some("id".into()),
+        gap: None,
+        committed: Some(Offset(0)),
+    })
+}
+
+fn flow_spec(on_error: OnError) -> FlowSpec {
+    let cluster = |name: &str| {
+        Arc::new(ClusterSpec {
+            name: Name::new(name).unwrap(),
+            bootstrap_servers: vec![],
+            properties: BTreeMap::new(),
+            tls: None,
+            sasl: None,
+            access: Access::ReadWrite,
+            expect_cluster_id: None,
+        })
+    };
+    let (source, target) = (cluster("a"), cluster("b"));
+    let route = RouteSpec {
+        name: Name::new("r").unwrap(),
+        about: None,
+        sources: vec![source.clone()],
+        targets: vec![target.clone()],
+        topics: TopicSelection::new(&["t".into()], &[]).unwrap(),
+        chain: Chain::default(),
+        policy: PolicySpec::Match {
+            on_fewer: OnFewer::Stop,
+        },
+        start: Start::Earliest,
+        on_gap: OnGap::Stop,
+        on_error,
+        dead_letter: Some("t".into()),
+        threads: ThreadSpec {
+            workers: NonZeroUsize::MIN,
+            handlers: None,
+            queue_records: 1000,
+            queue_bytes: 1 << 20,
+            producers: NonZeroUsize::MIN,
+        },
+        topic_creation: TopicCreation {
+            mode: CreationMode::Enabled,
+            replication_factor: None,
+            configs: vec![],
+        },
+        in_flight_bytes: 1 << 20,
+        record_bytes: None,
+        commit_interval: Duration::from_millis(50),
+        discovery_interval: Duration::from_secs(5),
+        rebalance_listener: None,
+        group_protocol: GroupProtocol::Classic,
+        until: Until::Stopped,
+    };
+    FlowSpec {
+        group: Name::new("default").unwrap(),
+        route: Arc::new(route),
+        source,
+        target,
+    }
+}
+
+impl Stand {
+    fn assign(&self, partitions: &[(i32, i64)]) {
+        self.shared.with(|w| {
+            w.ends.extend(partitions.iter().copied());
+            w.events.push_back(FetchEvent::Assigned(
+                partitions.iter().map(|(p, _)| tp(*p)).collect(),
+            ));
+        });
+    }
+
+    fn committed(&self, partition: i32, offset: i64) {
+        self.shared
+            .wait(&format!("commit of {partition}@{offset}"), |w| {
+                w.committed.get(&partition) == Some(&offset)
+            });
+    }
+
+    /// Lets the target acknowledge all that it holds, and everything from here on.
+    fn acknowledge_held(&self) {
+        self.shared.with(|w| {
+            w.judge = Box::new(|_, _| Fate::Ack);
+            for (partition, offset, token) in std::mem::take(&mut w.held) {
+                w.arrived.entry(partition).or_default().push(offset);
+                let _ = self.shared.inbox.send(Note::Outcomes(vec![Outcome::Acked {
+                    ticket: token.ticket,
+                    count: 1,
+                }]));
+            }
+        });
+    }
+
+    fn drain(self) -> (WorkerExit, World2) {
+        let deadline = Instant::now() + SOON;
+        self.shared
+            .inbox
+            .send(Note::Control(Control::Drain { deadline }))
+            .unwrap();
+        let exit = self.worker.join().unwrap();
+        let seen = self.shared.with(|w| World2 {
+            arrived: w.arrived.clone(),
+            story: w.story.clone(),
+        });
+        (exit, seen)
+    }
+}
+
+struct World2 {
+    arrived: BTreeMap<i32, Vec<i64>>,
+    story: Vec<String>,
+}
+
+fn first_appearances(arrived: &[i64]) -> Vec<i64> {
+    let mut seen = std::collections::BTreeSet::new();
+    arrived
+        .iter()
+        .copied()
+        .filter(|o| seen.insert(*o))
+        .collect()
+}
+
+#[test]
+fn copies_commits_and_drains_without_repeats_in_both_shapes() {
+    for threads in [0, 3] {
+        let stand = stand(OnError::Stop, threads, |_, _| Fate::Ack);
+        stand.assign(&[(0, 100), (1, 50)]);
+        stand.committed(0, 100);
+        stand.committed(1, 50);
+        let (exit, seen) = stand.drain();
+        assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+        assert_eq!(seen.arrived[&0], (0..100).collect::<Vec<_>>());
+        assert_eq!(seen.arrived[&1], (0..50).collect::<Vec<_>>());
+        assert_eq!(seen.story.last().map(String::as_str), Some("leave"));
+    }
+}
+
+#[test]
+fn i1_nothing_is_committed_past_an_unacknowledged_record() {
+    let stand = stand(OnError::Stop, 0, |_, offset| {
+        if offset == 10 { Fate::Hold } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 30)]);
+    stand.shared.wait("29 arrives", |w| {
+        w.arrived.get(&0).is_some_and(|a| a.contains(&29))
+    });
+    stand.committed(0, 9);
+    stand.acknowledge_held();
+    stand.committed(0, 30);
+    assert!(matches!(stand.drain().0, WorkerExit::Drained));
+}
+
+#[test]
+fn a_failed_delivery_is_a_barrier_and_later_records_come_after_it() {
+    for threads in [0, 3] {
+        let mut tries = 0;
+        let stand = stand(OnError::Skip, threads, move |_, offset| {
+            if offset == 10 && tries < 2 {
+                tries += 1;
+                return Fate::Fail(FaultKind::World);
+            }
+            Fate::Ack
+        });
+        stand.assign(&[(0, 60)]);
+        stand.committed(0, 60);
+        let skipped = Counters::get(&stand.view.counters.skipped_records);
+        assert_eq!(skipped, 0, "a state of the world is never skipped");
+        let (_, seen) = stand.drain();
+        let last_of_10 = seen.arrived[&0].iter().position(|o| *o == 10).unwrap();
+        let tail: Vec<i64> = first_appearances(&seen.arrived[&0][last_of_10..]);
+        assert_eq!(
+            tail,
+            (10..60).collect::<Vec<_>>(),
+            "after 10 comes everything behind it, in order"
+        );
+    }
+}
+
+#[test]
+fn a_bad_record_alone_meets_on_error_and_its_followers_come_after_it() {
+    let fault = || Fate::Fail(FaultKind::Record(FailureCode::RecordTooLarge));
+    let stand = stand(OnError::Skip, 0, move |_, offset| {
+        if offset == 20 { fault() } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 60)]);
+    stand.committed(0, 60);
+    assert_eq!(Counters::get(&stand.view.counters.skipped_records), 1);
+    let (_, seen) = stand.drain();
+    let all: std::collections::BTreeSet<i64> = seen.arrived[&0].iter().copied().collect();
+    assert_eq!(all.len(), 59);
+    assert!(!all.contains(&20));
+}
+
+#[test]
+fn on_error_stop_holds_the_partition_and_leaves_the_others() {
+    let fault = || Fate::Fail(FaultKind::Record(FailureCode::InvalidRecord));
+    let stand = stand(OnError::Stop, 0, move |partition, offset| {
+        if partition == 0 && offset == 5 {
+            fault()
+        } else {
+            Fate::Ack
+        }
+    });
+    stand.assign(&[(0, 30), (1, 30)]);
+    stand.committed(1, 30);
+    stand.committed(0, 5);
+    let deadline = Instant::now() + SOON;
+    loop {
+        let reason = stand
+            .view
+            .partitions()
+            .get(&tp(0))
+            .and_then(|p| p.condition.reason.clone());
+        if matches!(reason, Some(Reason::PoisonRecord { offset: 5, .. })) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{reason:?}");
+        std::thread::yield_now();
+    }
+    let (exit, seen) = stand.drain();
+    assert!(
+        matches!(exit, WorkerExit::Drained),
+        "what is halted has nothing in flight: {exit:?}"
+    );
+    assert!(seen.story.contains(&"commit 0@5".to_owned()));
+}
+
+#[test]
+fn i3_a_revoke_drains_then_commits_then_releases() {
+    let stand = stand(OnError::Stop, 0, |partition, offset| {
+        if partition == 0 && offset >= 3 {
+            Fate::Hold
+        } else {
+            Fate::Ack
+        }
+    });
+    stand.assign(&[(0, 9), (1, 9)]);
+    stand
+        .shared
+        .wait("records in flight", |w| w.held.len() == 6);
+    stand
+        .shared
+        .with(|w| w.events.push_back(FetchEvent::Revoked(vec![tp(0)])));
+    stand.committed(0, 3);
+    stand.acknowledge_held();
+    stand
+        .shared
+        .wait("release", |w| w.story.contains(&"release 0".to_owned()));
+    let (_, seen) = stand.drain();
+    let commit = seen
+        .story
+        .iter()
+        .position(|s| s == "commit 0@9")
+        .expect("the drained watermark is committed");
+    let release = seen.story.iter().position(|s| s == "release 0").unwrap();
+    assert!(commit < release, "{:?}", seen.story);
+    assert!(
+        !seen.story[release..]
+            .iter()
+            .any(|s| s.starts_with("commit 0@")),
+        "{:?}",
+        seen.story
+    );
+}
+
+#[test]
+fn i3_after_a_loss_nothing_is_committed() {
+    let stand = stand(OnError::Stop, 0, |_, offset| {
+        if offset >= 3 { Fate::Hold } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 9)]);
+    stand
+        .shared
+        .wait("records in flight", |w| w.held.len() == 6);
+    stand.committed(0, 3);
+    stand
+        .shared
+        .with(|w| w.events.push_back(FetchEvent::Lost(vec![tp(0)])));
+    stand
+        .shared
+        .wait("release", |w| w.story.contains(&"release 0".to_owned()));
+    assert!(
+        stand.shared.with(|w| w.purged),
+        "what was in flight is purged"
+    );
+    stand.acknowledge_held();
+    let (_, seen) = stand.drain();
+    let release = seen.story.iter().position(|s| s == "release 0").unwrap();
+    assert!(
+        !seen.story[release..]
+            .iter()
+            .any(|s| s.starts_with("commit")),
+        "{:?}",
+        seen.story
+    );
+}
+
+#[test]
+fn a_drain_that_cannot_finish_says_what_may_repeat() {
+    let stand = stand(OnError::Stop, 0, |_, offset| {
+        if offset >= 3 { Fate::Hold } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 9)]);
+    stand
+        .shared
+        .wait("records in flight", |w| w.held.len() == 6);
+    let deadline = Instant::now() + Duration::from_secs(1);
+    stand
+        .shared
+        .inbox
+        .send(Note::Control(Control::Drain { deadline }))
+        .unwrap();
+    let exit = stand.worker.join().unwrap();
+    let WorkerExit::Unconfirmed(left) = exit else {
+        panic!("{exit:?}");
+    };
+    assert_eq!((left.len(), left[0].next), (1, 9));
+    assert_eq!(left[0].committed, Some(3));
+}
+
+#[test]
+fn i7_every_record_ends_in_one_counted_outcome() {
+    let mut tries = 0;
+    let stand = stand(OnError::Skip, 0, move |_, offset| match offset {
+        7 => Fate::Fail(FaultKind::Record(FailureCode::InvalidRecord)),
+        31 if tries < 3 => {
+            tries += 1;
+            Fate::Fail(FaultKind::Collateral)
+        }
+        _ => Fate::Ack,
+    });
+    stand.assign(&[(0, 90)]);
+    stand.committed(0, 90);
+    let view = stand.view.clone();
+    stand.drain();
+    let get = |c| Counters::get(c);
+    let c = &view.counters;
+    let ended = get(&c.delivered_records)
+        + get(&c.dropped_records)
+        + get(&c.skipped_records)
+        + get(&c.dead_lettered_records)
+        + get(&c.discarded_records)
+        + get(&c.in_flight_records);
+    assert_eq!(get(&c.fetched_records), ended, "{c:?}");
+    assert_eq!(get(&c.in_flight_records), 0);
+}

@@ -1,0 +1,221 @@
+//! A chain: compiled once, bound once per source topic, applied to each record.
+
+use super::fault::Place;
+use super::naming::TopicSoFar;
+use super::spec::StepSpec;
+use super::step::Step;
+use super::{
+    Binding, ChainFault, Failure, FailureCode, Reads, Registry, StepFailure, Targets, Verdict,
+};
+use crate::record::Record;
+use std::cell::RefCell;
+use std::fmt;
+
+/// Outputs of one record at most.
+pub(crate) const MAX_OUTPUTS: usize = 10_000;
+
+/// A compiled chain. Equal when its steps are equal as written.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    specs: Vec<StepSpec>,
+    steps: Vec<Step>,
+}
+
+/// What a chain costs per record. Ordered: each costs more than those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cost {
+    /// Records pass as they are; whole batches may.
+    PassThrough,
+    /// Records are looked at, but for coordinates and headers only.
+    Headers,
+    /// The key and named fields of the value are read where a step asks.
+    Fields,
+    /// The whole value is read or written.
+    Value,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PassThrough => "pass-through",
+            Self::Headers => "headers only",
+            Self::Fields => "lazy fields",
+            Self::Value => "full decode",
+        })
+    }
+}
+
+impl PartialEq for Chain {
+    fn eq(&self, other: &Self) -> bool {
+        self.specs == other.specs
+    }
+}
+
+impl Chain {
+    /// Compiles `steps` (with `use:` already replaced by the named chain's steps).
+    ///
+    /// # Errors
+    /// Every mistake, each with its place inside `steps`.
+    pub fn compile(steps: &[StepSpec], registry: &Registry) -> Result<Self, Vec<ChainFault>> {
+        let faults = RefCell::new(Vec::new());
+        let root = Place::root(&faults);
+        let mut compiled = Vec::with_capacity(steps.len());
+        let mut so_far = TopicSoFar::Known;
+        for (index, spec) in steps.iter().enumerate() {
+            if let Some(step) = Step::compile(spec, registry, so_far, &root.child(index)) {
+                so_far = step.so_far(so_far);
+                compiled.push(step);
+            }
+        }
+        let faults = faults.into_inner();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self {
+            specs: steps.to_vec(),
+            steps: compiled,
+        })
+    }
+
+    /// The steps as written, in the order in which failures and verdicts count them.
+    pub fn specs(&self) -> &[StepSpec] {
+        &self.specs
+    }
+
+    /// What the chain reads of a record.
+    pub fn reads(&self) -> Reads {
+        let reads = self.steps.iter().map(Step::reads);
+        reads.max().unwrap_or(Reads::Nothing)
+    }
+
+    /// What the chain costs per record.
+    pub fn cost(&self) -> Cost {
+        if self.steps.iter().all(Step::is_static_rename) {
+            return Cost::PassThrough;
+        }
+        match self.reads() {
+            Reads::Nothing | Reads::Headers => Cost::Headers,
+            Reads::Fields => Cost::Fields,
+            Reads::Value => Cost::Value,
+        }
+    }
+
+    /// Resolves everything that is constant for one source topic.
+    ///
+    /// # Errors
+    /// A static template that this topic cannot fill, or that gives an illegal topic name.
+    pub fn bind(&self, binding: &Binding<'_>) -> Result<BoundChain, ChainFault> {
+        refuse_reserved_captures(binding)?;
+        let mut targets = Targets {
+            known: vec![binding.topic.to_owned()],
+            by_content: Vec::new(),
+        };
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.iter().enumerate() {
+            let bound = step.bind(binding, &mut targets);
+            steps.push(bound.map_err(|message| ChainFault {
+                pointer: format!("/{index}"),
+                message,
+                help: None,
+            })?);
+        }
+        let pass_through = match targets.known.as_slice() {
+            [only] if self.cost() == Cost::PassThrough => Some(only.clone()),
+            _ => None,
+        };
+        Ok(BoundChain {
+            steps,
+            targets,
+            pass_through,
+        })
+    }
+}
+
+/// A capture called like a placeholder or a path could never be read.
+fn refuse_reserved_captures(binding: &Binding<'_>) -> Result<(), ChainFault> {
+    let mut names = binding.selected_by.capture_names().flatten();
+    match names.find(|name| super::template::is_reserved(name)) {
+        None => Ok(()),
+        Some(name) => Err(ChainFault {
+            pointer: String::new(),
+            message: format!(
+                "the capture `{name}` of `{}` is called like a placeholder or a path",
+                binding.selected_by
+            ),
+            help: Some("give the capture another name".to_owned()),
+        }),
+    }
+}
+
+/// A chain bound to one source topic.
+#[derive(Clone, Debug)]
+pub struct BoundChain {
+    steps: Vec<Step>,
+    targets: Targets,
+    pass_through: Option<String>,
+}
+
+impl BoundChain {
+    /// The target topics that it can write.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// The target topic, if every record passes unchanged but for the topic's name: such records
+    /// need not be shown to [`BoundChain::apply`] at all.
+    pub fn pass_through(&self) -> Option<&str> {
+        self.pass_through.as_deref()
+    }
+
+    /// Runs the chain on one record. Outputs are appended to `out`; after a failure or a drop
+    /// nothing was appended. Panics of handlers are caught here.
+    ///
+    /// # Errors
+    /// The first step's failure; it settles the whole input record.
+    pub fn apply<'a>(
+        &'a self,
+        record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<Verdict, StepFailure> {
+        let base = out.len();
+        out.push(record);
+        for (index, step) in self.steps.iter().enumerate() {
+            if let Err(failure) = advance(step, base, out) {
+                out.truncate(base);
+                return Err(StepFailure {
+                    step: index,
+                    failure,
+                    on_error: step.on_error(),
+                });
+            }
+            if out.len() == base {
+                return Ok(Verdict::Dropped { step: index });
+            }
+        }
+        Ok(Verdict::Forward)
+    }
+}
+
+/// Takes everything in `out` from `base` on through `step`. The common single record goes without
+/// a list in between.
+fn advance<'a>(step: &'a Step, base: usize, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+    if out.len() == base + 1
+        && let Some(record) = out.pop()
+    {
+        step.run(record, out)?;
+        return limit(out.len() - base);
+    }
+    for record in out.split_off(base) {
+        step.run(record, out)?;
+        limit(out.len() - base)?;
+    }
+    Ok(())
+}
+
+fn limit(outputs: usize) -> Result<(), Failure> {
+    if outputs <= MAX_OUTPUTS {
+        return Ok(());
+    }
+    let detail = format!("more than {MAX_OUTPUTS} outputs");
+    Err(Failure::new(FailureCode::TooMany, detail))
+}

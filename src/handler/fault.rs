@@ -1,0 +1,96 @@
+//! Where a mistake in a chain stands: a JSON pointer that grows as the compiler descends.
+
+use super::ChainFault;
+use std::cell::RefCell;
+use std::fmt::Display;
+
+/// A place inside the list of steps, and the list that its faults are collected in.
+///
+/// Compiling goes on after a fault, so that all mistakes of a chain are reported at once; the
+/// functions that build something return `None` once they have reported why they cannot.
+#[derive(Clone)]
+pub(crate) struct Place<'f> {
+    pointer: String,
+    faults: &'f RefCell<Vec<ChainFault>>,
+}
+
+impl<'f> Place<'f> {
+    /// The root of the list of steps.
+    pub(crate) fn root(faults: &'f RefCell<Vec<ChainFault>>) -> Self {
+        Self {
+            pointer: String::new(),
+            faults,
+        }
+    }
+
+    /// The member `name` of this place.
+    pub(crate) fn child(&self, name: impl Display) -> Self {
+        let name = name.to_string().replace('~', "~0").replace('/', "~1");
+        Self {
+            pointer: format!("{}/{name}", self.pointer),
+            faults: self.faults,
+        }
+    }
+
+    /// Reports a mistake here. Always `None`, so that it can be returned.
+    pub(crate) fn fault<T>(&self, message: impl Into<String>) -> Option<T> {
+        self.report(message.into(), None)
+    }
+
+    /// Reports a mistake here and what to do about it. Always `None`.
+    pub(crate) fn fault_with_help<T>(
+        &self,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        self.report(message.into(), Some(help.into()))
+    }
+
+    fn report<T>(&self, message: String, help: Option<String>) -> Option<T> {
+        self.faults.borrow_mut().push(ChainFault {
+            pointer: self.pointer.clone(),
+            message,
+            help,
+        });
+        None
+    }
+}
+
+/// `did you mean …?` for a `word` that is none of `known`, else the list of them.
+pub(crate) fn suggest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let close = known
+        .iter()
+        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
+        .min();
+    match close {
+        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None => format!("one of: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_escape_as_json_pointers_do() {
+        let faults = RefCell::new(Vec::new());
+        let place = Place::root(&faults).child(1).child("value.a/b~c");
+        assert_eq!(place.pointer, "/1/value.a~1b~0c");
+        assert_eq!(place.fault::<()>("wrong"), None);
+        assert_eq!(faults.borrow()[0].pointer, "/1/value.a~1b~0c");
+    }
+
+    #[test]
+    fn suggests_a_close_word_or_lists_all() {
+        assert_eq!(
+            suggest("matchs", ["matches", "in"]),
+            "did you mean `matches`?"
+        );
+        assert_eq!(suggest("zzz", ["matches", "in"]), "one of: matches, in");
+        assert_eq!(suggest("zzz", []), "there is none");
+    }
+}

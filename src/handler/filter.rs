@@ -1,0 +1,261 @@
+//! `filter`: keeps or drops a record.
+
+use super::fault::Place;
+use super::path::Path;
+use super::predicate::Predicate;
+use super::spec::FilterSpec;
+use super::{Failure, Handler, Reads};
+use crate::record::Record;
+use serde_json::Value;
+
+/// A compiled filter.
+#[derive(Clone, Debug)]
+pub(crate) enum Filter {
+    /// Keeps the records for which it holds.
+    Keep(Predicate),
+    /// Drops the records for which it holds.
+    Drop(Predicate),
+    /// Keeps a part of the records.
+    Sample(Sample),
+}
+
+/// Keeps a part of the records, decided by a hash: no state, the same answer everywhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    /// Kept if the record's hash is below.
+    below: u128,
+    /// What is hashed; `None`: the coordinates.
+    by: Option<Path>,
+    seed: String,
+}
+
+impl Filter {
+    /// Compiles `spec`, reporting mistakes at `place`.
+    pub(crate) fn compile(spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
+        if spec.dedupe.is_some() {
+            let place = place.child("dedupe");
+            return place.fault(
+                "`dedupe` comes with a later version; `keep`, `drop` and `sample` are there",
+            );
+        }
+        if spec.window.is_some() || spec.max.is_some() {
+            return place
+                .fault("`window` and `max` belong to `dedupe`, which comes with a later version");
+        }
+        if spec.sample.is_none() && (spec.by.is_some() || spec.seed.is_some()) {
+            return place.fault("`by` and `seed` belong to `sample`");
+        }
+        match (&spec.keep, &spec.drop, &spec.sample) {
+            (Some(keep), None, None) => {
+                Predicate::compile(&keep.0, &place.child("keep")).map(Self::Keep)
+            }
+            (None, Some(drop), None) => {
+                Predicate::compile(&drop.0, &place.child("drop")).map(Self::Drop)
+            }
+            (None, None, Some(ratio)) => Sample::compile(ratio, spec, place).map(Self::Sample),
+            _ => place.fault("a filter has exactly one of `keep`, `drop` and `sample`"),
+        }
+    }
+
+    fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
+        match self {
+            Self::Keep(predicate) => predicate.holds(record),
+            Self::Drop(predicate) => Ok(!predicate.holds(record)?),
+            Self::Sample(sample) => sample.keeps(record),
+        }
+    }
+}
+
+impl Handler for Filter {
+    fn reads(&self) -> Reads {
+        match self {
+            Self::Keep(predicate) | Self::Drop(predicate) => predicate.reads(),
+            Self::Sample(sample) => sample.by.as_ref().map_or(Reads::Nothing, Path::reads),
+        }
+    }
+
+    fn handle<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+        if self.keeps(&record)? {
+            out.push(record);
+        }
+        Ok(())
+    }
+}
+
+impl Sample {
+    fn compile(ratio: &Value, spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
+        let by = match spec.by.as_deref() {
+            None | Some("record") => None,
+            Some(path) => match Path::parse(path) {
+                Ok(path) if path.has_each() => {
+                    return place
+                        .child("by")
+                        .fault("`[*]` is many values, `by` takes one");
+                }
+                Ok(path) => Some(path),
+                Err(message) => return place.child("by").fault(message),
+            },
+        };
+        let Some(ratio) = parse_ratio(ratio) else {
+            let place = place.child("sample");
+            return place.fault("a part is a percentage such as `1%`, or a number from 0 to 1");
+        };
+        Some(Self {
+            below: threshold(ratio),
+            by,
+            seed: spec.seed.clone().unwrap_or_default(),
+        })
+    }
+
+    fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
+        let field = match &self.by {
+            Some(path) => Some(path.read(record)?),
+            None => None,
+        };
+        let mut hash = Fnv::new();
+        hash.write(self.seed.as_bytes());
+        match field.as_ref().and_then(|f| f.bytes()) {
+            Some(bytes) => hash.write(&bytes),
+            None => {
+                hash.write(record.origin.topic.as_bytes());
+                hash.write(&record.origin.partition.to_be_bytes());
+                hash.write(&record.origin.offset.to_be_bytes());
+            }
+        }
+        Ok(u128::from(hash.finish()) < self.below)
+    }
+}
+
+fn parse_ratio(value: &Value) -> Option<f64> {
+    let ratio = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0,
+        _ => return None,
+    };
+    (0.0..=1.0).contains(&ratio).then_some(ratio)
+}
+
+/// How many of the 2^64 hashes are kept.
+fn threshold(ratio: f64) -> u128 {
+    // A float to integer cast saturates, and 2^64 fits.
+    (ratio * 2f64.powi(64)) as u128
+}
+
+/// FNV-1a over 64 bits with a final mix: stable over versions and machines, which a hasher of the
+/// standard library does not promise.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Hashes `bytes` with their length, so that neighbours do not run together.
+    fn write(&mut self, bytes: &[u8]) {
+        let length = (bytes.len() as u64).to_be_bytes();
+        for byte in bytes.iter().chain(&length) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// FNV leaves the high bits of short inputs alike; sampling needs them.
+    fn finish(self) -> u64 {
+        let mut hash = self.0;
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        hash ^ (hash >> 33)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::sample::record;
+    use serde_json::json;
+    use std::cell::RefCell;
+
+    fn compile(value: Value) -> Result<Filter, Vec<String>> {
+        let spec: FilterSpec = serde_json::from_value(value).expect("a filter");
+        let faults = RefCell::new(Vec::new());
+        let compiled = Filter::compile(&spec, &Place::root(&faults));
+        let faults = faults.borrow();
+        compiled.ok_or_else(|| {
+            faults
+                .iter()
+                .map(|f| format!("{}: {}", f.pointer, f.message))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn keep_and_drop_are_opposites() {
+        let keep = compile(json!({"keep": {"value.a": 1}})).expect("keep");
+        let drop = compile(json!({"drop": {"value.a": 1}})).expect("drop");
+        for (value, expected) in [(r#"{"a":1}"#, true), (r#"{"a":2}"#, false), ("{}", false)] {
+            let record = record(None, Some(value));
+            assert_eq!(keep.keeps(&record), Ok(expected));
+            assert_eq!(drop.keeps(&record), Ok(!expected));
+        }
+    }
+
+    fn kept(filter: &Filter) -> Vec<i64> {
+        let all = (0..10_000).filter(|offset| {
+            let key = offset.to_string();
+            let mut record = record(Some(&key), None);
+            record.origin.offset = *offset;
+            filter.keeps(&record) == Ok(true)
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn a_sample_is_about_its_part_and_the_same_again() {
+        for by in ["key", "record"] {
+            let filter = compile(json!({"sample": "10%", "by": by, "seed": "s"})).expect("sample");
+            let first = kept(&filter);
+            assert!((900..1100).contains(&first.len()), "{by}: {}", first.len());
+            assert_eq!(first, kept(&filter));
+            let other = compile(json!({"sample": 0.1, "by": by, "seed": "t"})).expect("sample");
+            assert_ne!(first, kept(&other));
+        }
+        assert_eq!(
+            kept(&compile(json!({"sample": 1})).expect("all")).len(),
+            10_000
+        );
+        assert_eq!(
+            kept(&compile(json!({"sample": "0%"})).expect("none")).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn a_sample_by_key_does_not_take_all_null_keys_or_none() {
+        let filter = compile(json!({"sample": 0.5, "by": "key"})).expect("sample");
+        let kept = (0..1000).filter(|offset| {
+            let mut record = record(None, None);
+            record.origin.offset = *offset;
+            filter.keeps(&record) == Ok(true)
+        });
+        assert!((400..600).contains(&kept.count()));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (value, pointer) in [
+            (json!({}), ": "),
+            (json!({"keep": "empty", "drop": "empty"}), ": "),
+            (json!({"keep": "empty", "by": "key"}), ": "),
+            (json!({"sample": "5"}), "/sample: "),
+            (json!({"sample": 1.5}), "/sample: "),
+            (json!({"sample": 0.5, "by": "kye"}), "/by: "),
+            (json!({"dedupe": "value.id"}), "/dedupe: "),
+            (
+                json!({"keep": "value.a > 1"}),
+                "/keep: expressions come with a later version",
+            ),
+        ] {
+            let faults = compile(value.clone()).expect_err("a mistake");
+            assert!(faults[0].starts_with(pointer), "{value}: {faults:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Edits of every field that a path matches: removed, renamed, replaced.
+//!
+//! Reading takes the last of a repeated name; these take all of them, so that a field that was
+//! removed or masked is not left behind for a reader that takes the first.
+
+use super::Segment;
+use super::scan::{self, Member, Span};
+use super::text;
+use crate::handler::{Failure, FailureCode};
+
+/// Spans of a document with what replaces them.
+type Edits = Vec<(Span, Vec<u8>)>;
+
+/// All spans that `path` matches: repeated names and `[*]` give several.
+///
+/// # Errors
+/// Not JSON, or nested too deep.
+pub(crate) fn every(document: &[u8], path: &[Segment]) -> Result<Vec<Span>, Failure> {
+    let mut spans = vec![scan::root(document)?];
+    for segment in path {
+        let mut next = Vec::new();
+        for span in &spans {
+            step(document, span, segment, &mut next)?;
+        }
+        spans = next;
+    }
+    Ok(spans)
+}
+
+fn step(
+    document: &[u8],
+    span: &Span,
+    segment: &Segment,
+    next: &mut Vec<Span>,
+) -> Result<(), Failure> {
+    match segment {
+        Segment::Name(name) => {
+            let members = scan::members(document, span)?.unwrap_or_default();
+            let named = members.into_iter().filter(|m| is_named(document, m, name));
+            next.extend(named.map(|m| m.value));
+        }
+        Segment::Index(index) => {
+            let elements = scan::elements(document, span)?.unwrap_or_default();
+            next.extend(elements.into_iter().nth(*index));
+        }
+        Segment::Each => next.extend(scan::elements(document, span)?.unwrap_or_default()),
+    }
+    Ok(())
+}
+
+/// `document` without what `path` matches, `None` if it matches nothing.
+///
+/// # Errors
+/// As [`every`]; the whole document cannot be removed.
+pub(crate) fn remove(document: &[u8], path: &[Segment]) -> Result<Option<Vec<u8>>, Failure> {
+    let Some((last, parents)) = path.split_last() else {
+        let detail = "the whole document cannot be removed".to_owned();
+        return Err(Failure::new(FailureCode::WrongType, detail));
+    };
+    let mut edits = Edits::new();
+    for parent in every(document, parents)? {
+        let (entries, doomed) = entries(document, &parent, last)?;
+        cut(&entries, &doomed, &mut edits);
+    }
+    Ok(apply(document, edits))
+}
+
+/// The entries of the container at `parent` (a member from its name on), and whether `last`
+/// matches each.
+fn entries(
+    document: &[u8],
+    parent: &Span,
+    last: &Segment,
+) -> Result<(Vec<Span>, Vec<bool>), Failure> {
+    if let Segment::Name(name) = last {
+        let members = scan::members(document, parent)?.unwrap_or_default();
+        let doomed = members.iter().map(|m| is_named(document, m, name));
+        let doomed = doomed.collect();
+        let spans = members.into_iter().map(|m| m.name.start..m.value.end);
+        return Ok((spans.collect(), doomed));
+    }
+    let elements = scan::elements(document, parent)?.unwrap_or_default();
+    let doomed = (0..elements.len()).map(|at| match last {
+        Segment::Index(index) => at == *index,
+        Segment::Name(_) | Segment::Each => true,
+    });
+    let doomed = doomed.collect();
+    Ok((elements, doomed))
+}
+
+/// Cuts the doomed entries with the commas that go with them: one with a successor goes up to
+/// that successor, the last goes from the end of the last that stays.
+fn cut(entries: &[Span], doomed: &[bool], edits: &mut Edits) {
+    let mut kept_end = None;
+    for (index, (entry, doomed)) in entries.iter().zip(doomed).enumerate() {
+        if !doomed {
+            kept_end = Some(entry.end);
+            continue;
+        }
+        let span = match entries.get(index + 1) {
+            Some(next) => entry.start..next.start,
+            None => kept_end.unwrap_or(entry.start)..entry.end,
+        };
+        edits.push((span, Vec::new()));
+    }
+}
+
+/// Renames the members that `parents` + `old` matches to `new`, each at its place; members that
+/// are called `new` already make way. `None` if nothing matches.
+///
+/// # Errors
+/// As [`every`].
+pub(crate) fn rename(
+    document: &[u8],
+    parents: &[Segment],
+    old: &str,
+    new: &str,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let mut edits = Edits::new();
+    for parent in every(document, parents)? {
+        let members = scan::members(document, &parent)?.unwrap_or_default();
+        if old == new || !members.iter().any(|m| is_named(document, m, old)) {
+            continue;
+        }
+        let spans: Vec<Span> = members.iter().map(|m| m.name.start..m.value.end).collect();
+        let doomed: Vec<bool> = members.iter().map(|m| is_named(document, m, new)).collect();
+        cut(&spans, &doomed, &mut edits);
+        let renamed = members.iter().filter(|m| is_named(document, m, old));
+        edits.extend(renamed.map(|m| (m.name.clone(), text::encoded(new))));
+    }
+    Ok(apply(document, edits))
+}
+
+/// Replaces what `path` matches by what `replacement` makes of its bytes; `None` from it leaves
+/// the field. `None` if nothing changes.
+///
+/// # Errors
+/// As [`every`], and what `replacement` gives.
+pub(crate) fn replace(
+    document: &[u8],
+    path: &[Segment],
+    replacement: &mut dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>, Failure>,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let mut edits = Edits::new();
+    for span in every(document, path)? {
+        if let Some(new) = replacement(&document[span.clone()])? {
+            edits.push((span, new));
+        }
+    }
+    Ok(apply(document, edits))
+}
+
+fn is_named(document: &[u8], member: &Member, name: &str) -> bool {
+    text::token_is(&document[member.name.clone()], name)
+}
+
+/// Applies `edits`; cuts of neighbours may overlap.
+fn apply(document: &[u8], mut edits: Edits) -> Option<Vec<u8>> {
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut out = Vec::with_capacity(document.len());
+    let mut done = 0;
+    for (span, new) in edits {
+        if span.start > done {
+            out.extend_from_slice(&document[done..span.start]);
+        }
+        out.extend_from_slice(&new);
+        done = done.max(span.end);
+    }
+    out.extend_from_slice(&document[done..]);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Segment {
+        Segment::Name(text.to_owned())
+    }
+
+    fn removed(document: &str, path: &[Segment]) -> String {
+        let changed = remove(document.as_bytes(), path).expect("valid JSON");
+        let bytes = changed.unwrap_or_else(|| document.as_bytes().to_vec());
+        String::from_utf8(bytes).expect("UTF-8 in, UTF-8 out")
+    }
+
+    #[test]
+    fn a_removed_member_takes_its_comma_along() {
+        let a = [name("a")];
+        assert_eq!(removed(r#"{"a":1}"#, &a), "{}");
+        assert_eq!(removed(r#"{ "a": 1, "b": 2 }"#, &a), r#"{ "b": 2 }"#);
+        assert_eq!(removed(r#"{"b":2 , "a":1 }"#, &a), r#"{"b":2 }"#);
+        assert_eq!(removed(r#"{"b":2,"a":1,"c":3}"#, &a), r#"{"b":2,"c":3}"#);
+        assert_eq!(removed(r#"{"b":2}"#, &a), r#"{"b":2}"#);
+    }
+
+    #[test]
+    fn all_of_a_repeated_name_are_removed() {
+        let a = [name("a")];
+        assert_eq!(removed(r#"{"a":1,"a":2}"#, &a), "{}");
+        assert_eq!(removed(r#"{"b":0,"a":1,"a":2}"#, &a), r#"{"b":0}"#);
+        assert_eq!(removed(r#"{"a":1,"b":0,"a":2}"#, &a), r#"{"b":0}"#);
+        let document = r#"{"u":{"a":1},"u":{"b":2}}"#;
+        assert_eq!(
+            removed(document, &[name("u"), name("a")]),
+            r#"{"u":{},"u":{"b":2}}"#
+        );
+    }
+
+    #[test]
+    fn elements_are_removed_by_index_and_in_every_element() {
+        assert_eq!(removed("[1, 2, 3]", &[Segment::Index(1)]), "[1, 3]");
+        assert_eq!(removed("[1, 2, 3]", &[Segment::Each]), "[]");
+        let path = [name("i"), Segment::Each, name("s")];
+        let document = r#"{"i":[{"s":1},{"t":2},3,{"t":1,"s":2}]}"#;
+        assert_eq!(removed(document, &path), r#"{"i":[{},{"t":2},3,{"t":1}]}"#);
+    }
+
+    #[test]
+    fn a_renamed_member_stays_at_its_place() {
+        let renamed = |document: &str| {
+            rename(document.as_bytes(), &[], "usr", "user")
+                .expect("valid JSON")
+                .map(|b| String::from_utf8(b).expect("UTF-8"))
+        };
+        assert_eq!(
+            renamed(r#"{"a":1, "usr" : 2,"b":3}"#).as_deref(),
+            Some(r#"{"a":1, "user" : 2,"b":3}"#)
+        );
+        assert_eq!(
+            renamed(r#"{"user":1,"usr":2}"#).as_deref(),
+            Some(r#"{"user":2}"#)
+        );
+        assert_eq!(
+            renamed(r#"{"usr":2,"user":1}"#).as_deref(),
+            Some(r#"{"user":2}"#)
+        );
+        assert_eq!(renamed(r#"{"a":1}"#), None);
+    }
+
+    #[test]
+    fn replaces_every_match() {
+        let document = br#"{"i":[{"s":1},{"s":2}]}"#;
+        let path = [name("i"), Segment::Each, name("s")];
+        let changed = replace(document, &path, &mut |_| Ok(Some(b"null".to_vec())));
+        assert_eq!(
+            changed,
+            Ok(Some(br#"{"i":[{"s":null},{"s":null}]}"#.to_vec()))
+        );
+    }
+}

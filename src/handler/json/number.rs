@@ -1,0 +1,180 @@
+//! Decimal numbers compared by value, exactly and from their text: no float in between, so 30
+//! digits stay 30 digits.
+
+use std::cmp::Ordering;
+
+/// A decimal number in JSON's spelling.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decimal<'t> {
+    negative: bool,
+    /// Digits with at most one dot; no zeros at either end that do not count.
+    significant: &'t str,
+    /// The value is `0.significant × 10^magnitude`. Clamped far beyond what anybody writes.
+    magnitude: i64,
+}
+
+/// Orders two numbers in JSON's spelling by value, `None` if one is not a number.
+pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
+    Some(Decimal::parse(left)?.compare(Decimal::parse(right)?))
+}
+
+impl<'t> Decimal<'t> {
+    /// `text` as a number, `None` if it is not one in JSON's spelling.
+    pub(crate) fn parse(text: &'t str) -> Option<Self> {
+        let (negative, unsigned) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (mantissa, None),
+        };
+        let leading_zero = whole.len() > 1 && whole.starts_with('0');
+        if leading_zero || !is_digits(whole) || fraction.is_some_and(|f| !is_digits(f)) {
+            return None;
+        }
+        Some(Self::normalized(negative, mantissa, whole.len(), exponent))
+    }
+
+    fn normalized(negative: bool, mantissa: &'t str, whole: usize, exponent: i64) -> Self {
+        let significant = mantissa.trim_start_matches(['0', '.']);
+        let skipped = &mantissa[..mantissa.len() - significant.len()];
+        let zeros = skipped.bytes().filter(|b| *b == b'0').count();
+        let significant = match mantissa.contains('.') {
+            true => significant.trim_end_matches(['0', '.']),
+            false => significant.trim_end_matches('0'),
+        };
+        let point = i64::try_from(whole).unwrap_or(i64::MAX);
+        let zeros = i64::try_from(zeros).unwrap_or(i64::MAX);
+        Self {
+            negative: negative && !significant.is_empty(),
+            significant,
+            magnitude: exponent.saturating_add(point).saturating_sub(zeros),
+        }
+    }
+
+    /// Orders by value.
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, false) => self.compare_size(other),
+            (true, true) => other.compare_size(self),
+        }
+    }
+
+    fn compare_size(self, other: Self) -> Ordering {
+        match (self.significant.is_empty(), other.significant.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self
+                .magnitude
+                .cmp(&other.magnitude)
+                .then_with(|| self.digits().cmp(other.digits())),
+        }
+    }
+
+    fn digits(self) -> impl Iterator<Item = u8> + 't {
+        self.significant.bytes().filter(|b| *b != b'.')
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn parse_exponent(text: &str) -> Option<i64> {
+    /// Far from where adding a position could overflow.
+    const LIMIT: i64 = i64::MAX / 4;
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    if !is_digits(digits) {
+        return None;
+    }
+    Some(sign * digits.parse::<i64>().unwrap_or(LIMIT).min(LIMIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn compares_by_value_not_by_spelling() {
+        let equal = [
+            ("1", "1.0"),
+            ("100", "1e2"),
+            ("0.10", "1E-1"),
+            ("-0", "0.0"),
+            ("12.50", "125e-1"),
+            ("0e5", "0"),
+        ];
+        for (left, right) in equal {
+            assert_eq!(
+                compare(left, right),
+                Some(Ordering::Equal),
+                "{left} {right}"
+            );
+        }
+        let less = [
+            ("-2", "-1"),
+            ("9", "10"),
+            ("0.09", "0.1"),
+            ("1", "1.0000000000000000000000000001"),
+            ("99", "1e2"),
+            ("-1", "0"),
+        ];
+        for (left, right) in less {
+            assert_eq!(compare(left, right), Some(Ordering::Less), "{left} {right}");
+            assert_eq!(
+                compare(right, left),
+                Some(Ordering::Greater),
+                "{right} {left}"
+            );
+        }
+    }
+
+    #[test]
+    fn thirty_digits_are_exact() {
+        let number = "123456789012345678901234567890";
+        assert_eq!(compare(number, number), Some(Ordering::Equal));
+        assert_eq!(
+            compare(number, "123456789012345678901234567891"),
+            Some(Ordering::Less)
+        );
+    }
+
+    #[test]
+    fn other_spellings_are_no_numbers() {
+        for text in [
+            "", "-", "01", "1.", ".5", "1e", "+1", "0x1", "1 ", "NaN", "1e+", "--1",
+        ] {
+            assert!(Decimal::parse(text).is_none(), "{text:?}");
+        }
+        assert_eq!(
+            compare("1e999999999999999999999999", "1"),
+            Some(Ordering::Greater)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn integers_compare_as_integers(left in any::<i64>(), right in any::<i64>()) {
+            prop_assert_eq!(compare(&left.to_string(), &right.to_string()), Some(left.cmp(&right)));
+        }
+
+        #[test]
+        fn decimals_compare_as_scaled_integers(left in -9999i64..9999, right in -9999i64..9999) {
+            let spell = |n: i64| format!("{}{}.{:02}", if n < 0 { "-" } else { "" }, n.abs() / 100, n.abs() % 100);
+            prop_assert_eq!(compare(&spell(left), &spell(right)), Some(left.cmp(&right)));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Predicates: words and maps of `keep`, `drop` and `when`.
+
+use super::fault::{Place, suggest};
+use super::operator::Operator;
+use super::path::{Path, ROOTS};
+use super::{Failure, Reads};
+use crate::record::Record;
+use serde_json::{Map, Value};
+
+/// The words that are predicates by themselves.
+pub(crate) const WORDS: [&str; 3] = ["tombstone", "null_key", "empty"];
+
+/// A compiled predicate.
+#[derive(Clone, Debug)]
+pub(crate) enum Predicate {
+    /// The value is null.
+    Tombstone,
+    /// The key is null.
+    NullKey,
+    /// The value has zero bytes.
+    Empty,
+    /// All hold.
+    All(Vec<Predicate>),
+    /// One holds.
+    Any(Vec<Predicate>),
+    /// It does not hold.
+    Not(Box<Predicate>),
+    /// What stands at the path passes the operator.
+    Test(Path, Operator),
+}
+
+impl Predicate {
+    /// Compiles `value`, reporting mistakes at `place`.
+    pub(crate) fn compile(value: &Value, place: &Place<'_>) -> Option<Self> {
+        match value {
+            Value::String(word) => Self::word(word, place),
+            Value::Object(entries) => Self::map(entries, place),
+            _ => place.fault("a predicate is a word or a map"),
+        }
+    }
+
+    fn word(word: &str, place: &Place<'_>) -> Option<Self> {
+        match word {
+            "tombstone" => Some(Self::Tombstone),
+            "null_key" => Some(Self::NullKey),
+            "empty" => Some(Self::Empty),
+            _ if word.chars().all(|c| c.is_ascii_lowercase() || c == '_') => {
+                place.fault_with_help(format!("`{word}` is no predicate"), suggest(word, WORDS))
+            }
+            _ => place.fault_with_help(
+                "expressions come with a later version; write a map",
+                "for instance `{ value.status: paid, value.amount: { gt: 100 } }`",
+            ),
+        }
+    }
+
+    fn map(entries: &Map<String, Value>, place: &Place<'_>) -> Option<Self> {
+        if entries.is_empty() {
+            return place.fault("an empty map says nothing");
+        }
+        let mut all = Vec::with_capacity(entries.len());
+        for (name, value) in entries {
+            let compiled = Self::entry(name, value, &place.child(name));
+            all.extend(compiled);
+        }
+        let complete = all.len() == entries.len();
+        match all.pop() {
+            Some(only) if complete && all.is_empty() => Some(only),
+            Some(last) if complete => {
+                all.push(last);
+                Some(Self::All(all))
+            }
+            _ => None,
+        }
+    }
+
+    fn entry(name: &str, value: &Value, place: &Place<'_>) -> Option<Self> {
+        match name {
+            "all" => Some(Self::All(Self::list(value, place)?)),
+            "any" => Some(Self::Any(Self::list(value, place)?)),
+            "not" => Some(Self::Not(Box::new(Self::compile(value, place)?))),
+            _ => match Path::parse(name) {
+                Ok(path) if path.has_each() => {
+                    place.fault("`[*]` is many values; use `contains` on the array")
+                }
+                Ok(path) => Self::tests(&path, value, place),
+                Err(message) => {
+                    let first = name.split(['.', '[']).next().unwrap_or_default();
+                    let known = ["all", "any", "not"].into_iter().chain(ROOTS);
+                    place.fault_with_help(message, suggest(first, known))
+                }
+            },
+        }
+    }
+
+    fn list(value: &Value, place: &Place<'_>) -> Option<Vec<Self>> {
+        let Value::Array(list) = value else {
+            return place.fault("a list of predicates is expected");
+        };
+        if list.is_empty() {
+            return place.fault("an empty list says nothing");
+        }
+        let compiled = list
+            .iter()
+            .enumerate()
+            .map(|(index, value)| Self::compile(value, &place.child(index)));
+        // Not lazily: every mistake of the list is reported.
+        let compiled: Vec<Option<Self>> = compiled.collect();
+        compiled.into_iter().collect()
+    }
+
+    fn tests(path: &Path, value: &Value, place: &Place<'_>) -> Option<Self> {
+        let operators = Operator::compile(value, place)?;
+        let mut tests: Vec<Self> = operators
+            .into_iter()
+            .map(|operator| Self::Test(path.clone(), operator))
+            .collect();
+        match tests.len() {
+            1 => tests.pop(),
+            _ => Some(Self::All(tests)),
+        }
+    }
+
+    /// What it reads of a record.
+    pub(crate) fn reads(&self) -> Reads {
+        match self {
+            Self::Tombstone | Self::NullKey | Self::Empty => Reads::Fields,
+            Self::All(list) | Self::Any(list) => {
+                let reads = list.iter().map(Self::reads);
+                reads.max().unwrap_or(Reads::Nothing)
+            }
+            Self::Not(inner) => inner.reads(),
+            Self::Test(path, _) => path.reads(),
+        }
+    }
+
+    /// Whether it holds for `record`. Evaluated from left to right, and no further than needed.
+    ///
+    /// # Errors
+    /// A path into a key or value that is not JSON.
+    pub(crate) fn holds(&self, record: &Record<'_>) -> Result<bool, Failure> {
+        match self {
+            Self::Tombstone => Ok(record.value.is_none()),
+            Self::NullKey => Ok(record.key.is_none()),
+            Self::Empty => Ok(record.value.as_ref().is_some_and(|v| v.is_empty())),
+            Self::All(list) => {
+                for predicate in list {
+                    if !predicate.holds(record)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Any(list) => {
+                for predicate in list {
+                    if predicate.holds(record)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Not(inner) => Ok(!inner.holds(record)?),
+            Self::Test(path, operator) => operator.holds(path, &path.read(record)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::sample::{record, with_headers};
+    use crate::handler::{ChainFault, FailureCode};
+    use serde_json::json;
+    use std::cell::RefCell;
+
+    fn compile(value: &Value) -> Result<Predicate, Vec<ChainFault>> {
+        let faults = RefCell::new(Vec::new());
+        let compiled = Predicate::compile(value, &Place::root(&faults));
+        compiled.ok_or_else(|| faults.into_inner())
+    }
+
+    fn holds(predicate: &Value, record: &Record<'_>) -> Result<bool, FailureCode> {
+        let compiled = compile(predicate).expect("a predicate");
+        compiled.holds(record).map_err(|f| f.code)
+    }
+
+    #[test]
+    fn words_see_null_and_empty() {
+        let rows = [
+            (record(None, None), [true, true, false]),
+            (record(Some(""), Some("")), [false, false, true]),
+            (record(Some("k"), Some("v")), [false, false, false]),
+        ];
+        for (record, expected) in rows {
+            for (word, expected) in WORDS.iter().zip(expected) {
+                assert_eq!(holds(&json!(word), &record), Ok(expected), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_root_can_be_tested() {
+        let headers = vec![
+            (b"region".to_vec(), Some(b"es".to_vec())),
+            (b"region".to_vec(), Some(b"pt".to_vec())),
+            (b"nil".to_vec(), None),
+            (b"n".to_vec(), Some(b"10".to_vec())),
+        ];
+        let record = with_headers(
+            record(Some(r#"{"a":"b"}"#), Some(r#"{"x":{"y":[1,2]}}"#)),
+            &headers,
+        );
+        let yes = [
+            json!({"topic": "t"}),
+            json!({"partition": 3}),
+            json!({"offset": {"gte": 42, "lt": 43}}),
+            json!({"timestamp": {"gt": 1000}}),
+            json!({"header.region": "pt"}),
+            json!({"header.region": ["pt", "fr"]}),
+            json!({"header.nil": null}),
+            json!({"header.nil": {"exists": true}}),
+            json!({"header.n": {"gt": 9}}),
+            json!({"key.a": "b"}),
+            json!({"key": {"contains": "b"}}),
+            json!({"value.x.y": {"contains": 2}}),
+            json!({"value.x.y[0]": 1, "value.x.y[1]": 2}),
+            json!({"all": [{"partition": 3}, {"offset": 42}]}),
+            json!({"any": [{"partition": 9}, {"offset": 42}]}),
+            json!({"not": {"partition": 9}}),
+            json!({"not": "tombstone"}),
+        ];
+        for predicate in yes {
+            assert_eq!(holds(&predicate, &record), Ok(true), "{predicate}");
+            assert_eq!(
+                holds(&json!({"not": predicate}), &record),
+                Ok(false),
+                "not {predicate}"
+            );
+        }
+    }
+
+    #[test]
+    fn comparisons_with_something_absent_are_false_and_their_negation_true() {
+        let record = record(None, Some("{}"));
+        let no = [
+            json!({"value.a": 1}),
+            json!({"value.a": null}),
+            json!({"value.a": {"gt": 1}}),
+            json!({"value.a": {"lte": 1}}),
+            json!({"value.a": {"matches": ".*"}}),
+            json!({"value.a": {"contains": ""}}),
+            json!({"value.a": {"in": [1]}}),
+            json!({"value.a": {"exists": true}}),
+            json!({"header.x": ""}),
+            json!({"key.a": "x"}),
+        ];
+        for predicate in no {
+            assert_eq!(holds(&predicate, &record), Ok(false), "{predicate}");
+        }
+        assert_eq!(holds(&json!({"value.a": {"not": 1}}), &record), Ok(true));
+        assert_eq!(
+            holds(&json!({"value.a": {"exists": false}}), &record),
+            Ok(true)
+        );
+    }
+
+    #[test]
+    fn a_tombstone_has_no_fields_and_bad_json_fails() {
+        assert_eq!(
+            holds(&json!({"value.a": 1}), &record(None, None)),
+            Ok(false)
+        );
+        let broken = record(None, Some("{"));
+        assert_eq!(
+            holds(&json!({"value.a": 1}), &broken),
+            Err(FailureCode::NotJson)
+        );
+        let short = json!({"any": [{"partition": 3}, {"value.a": 1}]});
+        assert_eq!(holds(&short, &broken), Ok(true));
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let wrong = json!({
+            "value.amount": {"gt": []},
+            "valu.x": 1,
+            "any": [{"key": {"matches": "("}}, 7],
+            "all": [],
+            "not": "tombston",
+            "header.x": {"equals": 1},
+        });
+        let faults = compile(&wrong).expect_err("all wrong");
+        let pointers: Vec<&str> = faults.iter().map(|f| f.pointer.as_str()).collect();
+        let expected = [
+            "/value.amount/gt",
+            "/valu.x",
+            "/any/0/key/matches",
+            "/any/1",
+            "/all",
+            "/not",
+            "/header.x/equals",
+        ];
+        assert_eq!(pointers, expected);
+        assert_eq!(faults[5].help.as_deref(), Some("did you mean `tombstone`?"));
+    }
+
+    #[test]
+    fn expressions_are_refused_by_name() {
+        let faults = compile(&json!("value.a == 1")).expect_err("CEL");
+        assert_eq!(
+            faults[0].message,
+            "expressions come with a later version; write a map"
+        );
+    }
+}

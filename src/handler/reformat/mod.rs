@@ -1,0 +1,132 @@
+//! `reformat`: what a record contains is changed, added, taken away or taken apart.
+
+mod body;
+mod set;
+mod split;
+mod unset;
+
+use self::body::Body;
+use self::set::Assignment;
+use self::split::Split;
+use self::unset::Removal;
+use super::fault::Place;
+use super::spec::ReformatSpec;
+use super::{Binding, Failure, Handler, Reads};
+use crate::record::Record;
+
+/// The actions of this version, as they are told in faults.
+const SUPPORTED: &str = "`set`, `unset`, `split`, `rekey`, `hoist` and `extract`";
+
+/// A compiled reformat.
+#[derive(Clone, Debug)]
+pub(crate) enum Reformat {
+    /// Removals, then assignments.
+    Edit(Vec<Removal>, Vec<Assignment>),
+    /// One record for each element of an array.
+    Split(Split),
+    /// The key or the value as a whole.
+    Body(Body),
+}
+
+impl Reformat {
+    /// Compiles `spec`, reporting mistakes at `place`.
+    pub(crate) fn compile(spec: &ReformatSpec, place: &Place<'_>) -> Option<Self> {
+        refuse_later(spec, place)?;
+        let edits = spec.set.is_some() || spec.unset.is_some();
+        let others = [
+            spec.split.is_some(),
+            spec.rekey.is_some(),
+            spec.hoist.is_some(),
+            spec.extract.is_some(),
+        ];
+        if usize::from(edits) + others.iter().filter(|there| **there).count() != 1 {
+            return place.fault_with_help(
+                "a reformat has exactly one action; only `set` and `unset` may stand together",
+                format!("in this version: {SUPPORTED}"),
+            );
+        }
+        if let Some(split) = &spec.split {
+            return Split::compile(split, &place.child("split")).map(Self::Split);
+        }
+        if !edits {
+            return Body::compile(spec, place).map(Self::Body);
+        }
+        let removals = match &spec.unset {
+            Some(list) => unset::compile(list, &place.child("unset")),
+            None => Some(Vec::new()),
+        };
+        let assignments = match &spec.set {
+            Some(entries) => set::compile(entries, &place.child("set")),
+            None => Some(Vec::new()),
+        };
+        Some(Self::Edit(removals?, assignments?))
+    }
+
+    /// Resolves what is constant for the bound topic.
+    ///
+    /// # Errors
+    /// A template that the topic cannot fill.
+    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+        let Self::Edit(removals, assignments) = self else {
+            return Ok(self.clone());
+        };
+        let bound: Result<Vec<Assignment>, String> =
+            assignments.iter().map(|a| a.bind(binding)).collect();
+        Ok(Self::Edit(removals.clone(), bound?))
+    }
+}
+
+impl Handler for Reformat {
+    fn reads(&self) -> Reads {
+        match self {
+            Self::Edit(removals, assignments) => {
+                let removals = removals.iter().map(Removal::reads);
+                let reads = removals.chain(assignments.iter().map(Assignment::reads));
+                reads.max().unwrap_or(Reads::Nothing)
+            }
+            Self::Split(_) => Reads::Value,
+            Self::Body(body) => body.reads(),
+        }
+    }
+
+    fn handle<'a>(
+        &'a self,
+        mut record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Edit(removals, assignments) => {
+                for removal in removals {
+                    removal.apply(&mut record)?;
+                }
+                for assignment in assignments {
+                    assignment.apply(&mut record)?;
+                }
+            }
+            Self::Split(split) => return split.apply(record, out),
+            Self::Body(body) => body.apply(&mut record)?,
+        }
+        out.push(record);
+        Ok(())
+    }
+}
+
+/// Refuses the actions of the grammar that a later version brings.
+fn refuse_later(spec: &ReformatSpec, place: &Place<'_>) -> Option<()> {
+    let later = [
+        ("mask", &spec.mask),
+        ("timestamp", &spec.timestamp),
+        ("decode", &spec.decode),
+        ("encode", &spec.encode),
+        ("cast", &spec.cast),
+        ("flatten", &spec.flatten),
+        ("envelope", &spec.envelope),
+    ];
+    match later.iter().find(|(_, value)| value.is_some()) {
+        None => Some(()),
+        Some((name, _)) => place.child(name).fault_with_help(
+            format!("`{name}` comes with a later version"),
+            format!("in this version: {SUPPORTED}"),
+        ),
+    }
+}

@@ -1,0 +1,221 @@
+//! The parts of the JSON Schema that types alone do not say.
+
+use super::{operator, predicate};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+/// What a path looks like.
+const PATH: &str = r"^(topic|partition|offset|timestamp|header\..+|(key|value)([.\[].+)?)$";
+/// A path that has operators or literals behind it in a predicate.
+const TESTED_PATH: &str = PATH;
+
+/// Optional means left out, not null: takes the null from every optional property.
+pub(super) fn without_null(schema: &mut Schema) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for property in properties.values_mut().filter_map(Value::as_object_mut) {
+        if let Some(Value::Array(types)) = property.get_mut("type") {
+            types.retain(|t| t != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                property.insert("type".to_owned(), only);
+            }
+        }
+        if let Some(Value::Array(any)) = property.get_mut("anyOf") {
+            any.retain(|branch| branch != &json!({"type": "null"}));
+            if let [Value::Object(only)] = any.as_slice() {
+                let only = only.clone();
+                property.remove("anyOf");
+                property.extend(only);
+            }
+        }
+    }
+}
+
+/// Exactly one action in a step.
+pub(super) fn one_action(schema: &mut Schema) {
+    one_of(schema, &["filter", "rename", "reformat", "use"]);
+}
+
+/// Exactly one way to filter.
+pub(super) fn one_filter(schema: &mut Schema) {
+    one_of(schema, &["keep", "drop", "sample"]);
+}
+
+/// Exactly one thing to rename.
+pub(super) fn one_rename(schema: &mut Schema) {
+    one_of(schema, &["topic", "to", "header", "field"]);
+}
+
+fn one_of(schema: &mut Schema, names: &[&str]) {
+    let branches: Vec<Value> = names.iter().map(|n| json!({"required": [n]})).collect();
+    schema.insert("oneOf".to_owned(), Value::Array(branches));
+}
+
+/// A predicate, `itself` being the reference to it.
+pub(super) fn predicate(itself: &Schema) -> Schema {
+    let literal = json!({"type": ["string", "number", "boolean", "null"]});
+    let literals = json!({"type": "array", "minItems": 1, "items": literal});
+    let one_or_more = json!({"anyOf": [literal, literals]});
+    let order = json!({"type": ["number", "string"]});
+    let operators = json!({
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": false,
+        "properties": {
+            "in": {"description": "Equal to one of these.", "type": "array", "minItems": 1, "items": literal},
+            "not": {"description": "Equal to none of these; true if absent.", "anyOf": [literal, literals]},
+            "gt": {"description": "Greater than.", "type": order["type"]},
+            "gte": {"description": "Greater than or equal to.", "type": order["type"]},
+            "lt": {"description": "Less than.", "type": order["type"]},
+            "lte": {"description": "Less than or equal to.", "type": order["type"]},
+            "matches": {"description": "A regular expression for the whole text.", "type": "string", "format": "regex"},
+            "contains": {"description": "A part of the text, or an element of the array.", "type": literal["type"]},
+            "exists": {"description": "Whether it is there.", "type": "boolean"},
+        },
+    });
+    debug_assert_eq!(
+        operators["properties"]
+            .as_object()
+            .map(serde_json::Map::len),
+        Some(operator::NAMES.len())
+    );
+    json_schema!({
+        "description": "A word, or a map of which all entries must hold: a path with a value, a list of values or operators; `all`, `any`, `not`.",
+        "anyOf": [
+            {"description": "tombstone: the value is null; null_key: the key is null; empty: the value has zero bytes.", "enum": predicate::WORDS},
+            {
+                "type": "object",
+                "minProperties": 1,
+                "properties": {
+                    "all": {"description": "All of these hold.", "type": "array", "minItems": 1, "items": itself},
+                    "any": {"description": "One of these holds.", "type": "array", "minItems": 1, "items": itself},
+                    "not": {"description": "This does not hold.", "allOf": [itself]},
+                },
+                "patternProperties": {
+                    TESTED_PATH: {"anyOf": [one_or_more, operators]},
+                },
+                "additionalProperties": false,
+            },
+        ],
+    })
+}
+
+/// A part of the whole: a percentage or a number up to 1.
+pub(super) fn ratio(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%$"},
+            {"type": "number", "minimum": 0, "maximum": 1},
+        ],
+    })
+}
+
+/// Old header names with new ones.
+pub(super) fn header_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": "string", "minLength": 1},
+    })
+}
+
+/// Old paths with new ones.
+pub(super) fn field_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {r"^(key|value)[.\[].+$": {"type": "string"}},
+        "additionalProperties": false,
+    })
+}
+
+/// What `set` writes, by path.
+pub(super) fn assignments(_: &mut SchemaGenerator) -> Schema {
+    let source = json!({
+        "anyOf": [
+            {"description": "A template.", "type": "string"},
+            {"description": "A literal.", "type": ["number", "boolean", "null", "array"]},
+            {
+                "type": "object",
+                "properties": {"from": {"description": "The path that is copied.", "type": "string", "pattern": PATH}},
+                "required": ["from"],
+                "additionalProperties": false,
+            },
+        ],
+    });
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {r"^(header\..+|(key|value)([.\[].+)?)$": source},
+        "additionalProperties": false,
+    })
+}
+
+/// A path or a list of paths.
+pub(super) fn one_or_more_paths(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            {"type": "string", "pattern": PATH},
+            {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": PATH}},
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::StepSpec;
+
+    fn validator() -> jsonschema::Validator {
+        let schema = schemars::schema_for!(Vec<StepSpec>);
+        jsonschema::draft202012::new(schema.as_value()).expect("a schema")
+    }
+
+    #[test]
+    fn accepts_the_grammar() {
+        let steps = json!([
+            {"filter": {"drop": "tombstone"}, "name": "x", "on_error": "pass"},
+            {"filter": {"keep": {"header.region": ["pt", "es"], "value.amount": {"gt": 1, "lte": 9}}}},
+            {"filter": {"keep": {"any": [{"key": null}, {"not": {"all": ["empty", {"topic": "t"}]}}]}}},
+            {"filter": {"sample": "1%", "by": "key", "seed": "clicks"}},
+            {"rename": {"topic": "orders-{value.region}", "allow": ["orders-.+"]}},
+            {"rename": {"to": [{"topic": "a", "when": {"value.c": ["PT"]}}, {"topic": "b"}]}},
+            {"rename": {"field": {"value.usr": "value.user"}}, "when": {"value.usr": {"exists": true}}},
+            {"reformat": {"set": {"header.x": "{source}", "value.a": true, "key": {"from": "value.id"}}, "unset": ["header.y-*"]}},
+            {"reformat": {"split": {"array": "value.items", "into": "value.item", "carry": ["value.id"], "when_empty": "keep"}}},
+            {"reformat": {"rekey": {"from": ["value.a", "value.b"], "as": "json"}}},
+            {"use": "mine"},
+        ]);
+        let validator = validator();
+        let errors: Vec<String> = validator
+            .iter_errors(&steps)
+            .map(|e| e.to_string())
+            .collect();
+        assert_eq!(errors, Vec::<String>::new());
+    }
+
+    #[test]
+    fn refuses_what_the_grammar_refuses() {
+        let validator = validator();
+        for step in [
+            json!({}),
+            json!({"name": "x"}),
+            json!({"use": "a", "filter": {"drop": "empty"}}),
+            json!({"filter": null}),
+            json!({"filter": {}}),
+            json!({"filter": {"drop": "tombston"}}),
+            json!({"filter": {"drop": {"valu.x": 1}}}),
+            json!({"filter": {"drop": {"value.x": {"equals": 1}}}}),
+            json!({"filter": {"sample": "1"}}),
+            json!({"rename": {"topic": "a", "header": {"a": "b"}}}),
+            json!({"reformat": {}}),
+            json!({"reformat": {"set": {"topic": "x"}}}),
+            json!({"reformat": {"set": {"value.x": {"form": "value.y"}}}}),
+            json!({"use": "x", "on_error": "abort_route"}),
+        ] {
+            assert!(!validator.is_valid(&json!([step])), "{step}");
+        }
+    }
+}

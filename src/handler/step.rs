@@ -1,0 +1,221 @@
+//! One compiled step: an action and its modifiers.
+
+use super::fault::{Place, suggest};
+use super::filter::Filter;
+use super::naming::{TopicSoFar, add};
+use super::predicate::Predicate;
+use super::reformat::Reformat;
+use super::rename::Rename;
+use super::spec::{StepOnError, StepSpec};
+use super::{Binding, Failure, FailureCode, Handler, Reads, Registry, Targets};
+use crate::config::spec::OnError;
+use crate::record::Record;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A compiled step.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    when: Option<Predicate>,
+    on_error: Option<StepOnError>,
+    action: Action,
+}
+
+/// What a step does: a closed set, and one place for handlers that others bring.
+#[derive(Clone)]
+enum Action {
+    Filter(Filter),
+    Rename(Rename),
+    Reformat(Reformat),
+    Use(Arc<dyn Handler>),
+}
+
+impl Step {
+    /// Compiles `spec`, reporting mistakes at `place`.
+    pub(crate) fn compile(
+        spec: &StepSpec,
+        registry: &Registry,
+        so_far: TopicSoFar,
+        place: &Place<'_>,
+    ) -> Option<Self> {
+        let when = match &spec.when {
+            None => Some(None),
+            Some(when) => Predicate::compile(&when.0, &place.child("when")).map(Some),
+        };
+        let action = Action::compile(spec, registry, so_far, place);
+        Some(Self {
+            when: when?,
+            on_error: spec.on_error,
+            action: action?,
+        })
+    }
+
+    /// Whether the topic's name is still known when the topic is bound, after this step.
+    pub(crate) fn so_far(&self, before: TopicSoFar) -> TopicSoFar {
+        match (&self.action, before) {
+            (Action::Rename(_), TopicSoFar::ByContent) if self.may_be_passed() => before,
+            (Action::Rename(rename), _) => rename.so_far(before),
+            _ => before,
+        }
+    }
+
+    /// Whether a record may come through as it was before. A static rename cannot fail.
+    fn may_be_passed(&self) -> bool {
+        let may_fail = !self.is_static_rename();
+        self.when.is_some() || (may_fail && self.on_error == Some(StepOnError::Pass))
+    }
+
+    /// What it reads of a record.
+    pub(crate) fn reads(&self) -> Reads {
+        let when = self.when.as_ref().map_or(Reads::Nothing, Predicate::reads);
+        when.max(self.action.handler().reads())
+    }
+
+    /// Whether all it does is to give each record of a topic the same target topic.
+    pub(crate) fn is_static_rename(&self) -> bool {
+        match &self.action {
+            Action::Rename(rename) => self.when.is_none() && rename.is_static(),
+            Action::Filter(_) | Action::Reformat(_) | Action::Use(_) => false,
+        }
+    }
+
+    /// Resolves what is constant for the bound topic, and takes `targets` over the step.
+    ///
+    /// # Errors
+    /// What the topic cannot fill.
+    pub(crate) fn bind(
+        &self,
+        binding: &Binding<'_>,
+        targets: &mut Targets,
+    ) -> Result<Self, String> {
+        let action = match &self.action {
+            Action::Rename(rename) => {
+                let (bound, named) = rename.bind(binding, targets)?;
+                if let Some(named) = named {
+                    self.retarget(named, targets);
+                }
+                Action::Rename(bound)
+            }
+            Action::Reformat(reformat) => Action::Reformat(reformat.bind(binding)?),
+            other => other.clone(),
+        };
+        Ok(Self {
+            when: self.when.clone(),
+            on_error: self.on_error,
+            action,
+        })
+    }
+
+    /// After the step a record's topic is one of `named`, or still one of `targets` if the step
+    /// may let it pass.
+    fn retarget(&self, mut named: Targets, targets: &mut Targets) {
+        if self.may_be_passed() {
+            targets.known.iter().for_each(|n| add(&mut named.known, n));
+            named.by_content.append(&mut targets.by_content);
+        }
+        *targets = named;
+    }
+
+    /// Pushes what becomes of `record` to `out`. A failure leaves `out` as it was; a panic is a
+    /// failure.
+    ///
+    /// # Errors
+    /// The failure, unless the step lets failed records pass.
+    pub(crate) fn run<'a>(
+        &'a self,
+        record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<(), Failure> {
+        let before = out.len();
+        let as_it_was = match self.on_error {
+            Some(StepOnError::Pass) => Some(record.clone()),
+            _ => None,
+        };
+        // A handler cannot leave a half-changed record behind: after a panic everything that it
+        // pushed is cut off, and what it consumed is gone.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.attempt(record, out)));
+        let failure = match outcome {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::new(FailureCode::Panic, "the step panicked"),
+        };
+        out.truncate(before);
+        match as_it_was {
+            Some(record) => {
+                out.push(record);
+                Ok(())
+            }
+            None => Err(failure),
+        }
+    }
+
+    fn attempt<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+        if let Some(when) = &self.when
+            && !when.holds(&record)?
+        {
+            out.push(record);
+            return Ok(());
+        }
+        self.action.handler().handle(record, out)
+    }
+
+    /// The step's own `on_error` as the engine knows it. `pass` never fails.
+    pub(crate) fn on_error(&self) -> Option<OnError> {
+        match self.on_error? {
+            StepOnError::Stop => Some(OnError::Stop),
+            StepOnError::Skip => Some(OnError::Skip),
+            StepOnError::DeadLetter => Some(OnError::DeadLetter),
+            StepOnError::Pass => None,
+        }
+    }
+}
+
+impl Action {
+    fn compile(
+        spec: &StepSpec,
+        registry: &Registry,
+        so_far: TopicSoFar,
+        place: &Place<'_>,
+    ) -> Option<Self> {
+        match (&spec.filter, &spec.rename, &spec.reformat, &spec.use_) {
+            (Some(filter), None, None, None) => {
+                Filter::compile(filter, &place.child("filter")).map(Self::Filter)
+            }
+            (None, Some(rename), None, None) => {
+                Rename::compile(rename, so_far, &place.child("rename")).map(Self::Rename)
+            }
+            (None, None, Some(reformat), None) => {
+                Reformat::compile(reformat, &place.child("reformat")).map(Self::Reformat)
+            }
+            (None, None, None, Some(name)) => match registry.get(name) {
+                Some(handler) => Some(Self::Use(Arc::clone(handler))),
+                None => place.child("use").fault_with_help(
+                    format!("`{name}` is neither a chain of the file nor a registered handler"),
+                    suggest(name, registry.names()),
+                ),
+            },
+            _ => place.fault("a step has exactly one of `filter`, `rename`, `reformat` and `use`"),
+        }
+    }
+
+    fn handler(&self) -> &dyn Handler {
+        match self {
+            Self::Filter(filter) => filter,
+            Self::Rename(rename) => rename,
+            Self::Reformat(reformat) => reformat,
+            Self::Use(handler) => handler.as_ref(),
+        }
+    }
+}
+
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filter(filter) => filter.fmt(f),
+            Self::Rename(rename) => rename.fmt(f),
+            Self::Reformat(reformat) => reformat.fmt(f),
+            Self::Use(_) => f.write_str("Use(..)"),
+        }
+    }
+}

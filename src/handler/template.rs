@@ -1,0 +1,327 @@
+//! Templates: text with `{…}`, compiled once, its constants resolved when a topic is bound.
+
+use super::fault::{Place, suggest};
+use super::path::{Path, ROOTS};
+use super::{Binding, Failure, FailureCode, Reads};
+use crate::record::Record;
+use std::borrow::Cow;
+
+/// Placeholders that are neither paths nor captures.
+const PLACEHOLDERS: [&str; 4] = ["source", "target", "route", "source_topic"];
+
+/// A compiled template.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+/// What a template depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Varies {
+    /// On nothing but the source topic: one text for all its records.
+    Never,
+    /// On the topic's name so far, which is known when the topic is bound.
+    ByTopic,
+    /// On the record.
+    ByRecord,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Source,
+    Target,
+    Route,
+    SourceTopic,
+    /// A named capture of the include regex.
+    Capture(String),
+    Path(Path),
+}
+
+impl Template {
+    /// Compiles `text`, reporting mistakes at `place`.
+    pub(crate) fn compile(text: &str, place: &Place<'_>) -> Option<Self> {
+        match parse(text) {
+            Ok(pieces) => Some(Self { pieces }),
+            Err(message) => place.fault_with_help(
+                message,
+                "a template is text with `{placeholder}`; `{{` and `}}` are braces",
+            ),
+        }
+    }
+
+    /// Resolves everything that is constant for the bound topic.
+    ///
+    /// # Errors
+    /// A capture that the include regex does not have, or that took no part in the match.
+    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+        let mut bound: Vec<Piece> = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let text = match piece {
+                Piece::Text(text) => text,
+                Piece::Source => binding.source,
+                Piece::Target => binding.target,
+                Piece::Route => binding.route,
+                Piece::SourceTopic => binding.topic,
+                Piece::Capture(name) => capture(name, binding)?,
+                Piece::Path(path) => {
+                    bound.push(Piece::Path(path.clone()));
+                    continue;
+                }
+            };
+            match bound.last_mut() {
+                Some(Piece::Text(before)) => before.push_str(text),
+                _ => bound.push(Piece::Text(text.to_owned())),
+            }
+        }
+        Ok(Self { pieces: bound })
+    }
+
+    /// What it depends on.
+    pub(crate) fn varies(&self) -> Varies {
+        let varies = self.pieces.iter().map(|piece| match piece {
+            Piece::Path(Path::Topic) => Varies::ByTopic,
+            Piece::Path(_) => Varies::ByRecord,
+            _ => Varies::Never,
+        });
+        varies.max().unwrap_or(Varies::Never)
+    }
+
+    /// What it reads of a record.
+    pub(crate) fn reads(&self) -> Reads {
+        let reads = self.paths().map(Path::reads);
+        reads.max().unwrap_or(Reads::Nothing)
+    }
+
+    /// The paths in it.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Path(path) => Some(path),
+            _ => None,
+        })
+    }
+
+    /// Its text with `topic` as the topic so far; only of a bound template that varies at most by
+    /// topic.
+    pub(crate) fn with_topic(&self, topic: &str) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            _ => topic,
+        });
+        pieces.collect()
+    }
+
+    /// Its bytes for `record`; of a bound template.
+    ///
+    /// # Errors
+    /// A path that is absent or null, or that cannot be read.
+    pub(crate) fn render<'t>(&'t self, record: &Record<'_>) -> Result<Cow<'t, [u8]>, Failure> {
+        match self.pieces.as_slice() {
+            [] => return Ok(Cow::Borrowed(b"")),
+            [Piece::Text(text)] => return Ok(Cow::Borrowed(text.as_bytes())),
+            _ => {}
+        }
+        let mut out = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Path(path) => match path.read(record)?.bytes() {
+                    Some(bytes) => out.extend_from_slice(&bytes),
+                    None => return Err(absent(path)),
+                },
+                _ => {
+                    let detail = "the template was not bound to a topic".to_owned();
+                    return Err(Failure::new(FailureCode::Template, detail));
+                }
+            }
+        }
+        Ok(Cow::Owned(out))
+    }
+}
+
+/// The failure of a path that must be there.
+pub(crate) fn absent(path: &Path) -> Failure {
+    Failure::new(FailureCode::Absent, format!("`{path}` is absent"))
+}
+
+/// Names of captures that mean something else in a template.
+pub(crate) fn is_reserved(capture: &str) -> bool {
+    ROOTS.contains(&capture) || PLACEHOLDERS.contains(&capture)
+}
+
+fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, String> {
+    let known = binding.selected_by.capture_names().flatten();
+    if !known.clone().any(|candidate| candidate == name) {
+        let help = suggest(name, known.chain(PLACEHOLDERS).chain(ROOTS));
+        return Err(format!(
+            "`{{{name}}}` is no placeholder, and no capture of `{}` ({help})",
+            binding.selected_by
+        ));
+    }
+    binding
+        .selected_by
+        .captures(binding.topic)
+        .and_then(|captures| captures.name(name))
+        .map(|found| found.as_str())
+        .ok_or_else(|| {
+            let (topic, regex) = (binding.topic, binding.selected_by);
+            format!("the capture `{name}` of `{regex}` is empty for topic `{topic}`")
+        })
+}
+
+fn parse(text: &str) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        literal.push_str(&rest[..at]);
+        let brace = &rest[at..=at];
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(brace) {
+            literal.push_str(brace);
+            rest = after;
+        } else if brace == "{" {
+            let end = placeholder_end(rest).ok_or("a `{` is not closed")?;
+            if !literal.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+            }
+            pieces.push(parse_placeholder(&rest[..end])?);
+            rest = &rest[end + 1..];
+        } else {
+            return Err("a `}` without its `{`; a brace itself is written `}}`".to_owned());
+        }
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(literal));
+    }
+    Ok(pieces)
+}
+
+/// Where the closing brace of a placeholder stands; braces inside quotes do not count.
+fn placeholder_end(text: &str) -> Option<usize> {
+    let mut in_quotes = false;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_quotes => escaped = true,
+            '"' => in_quotes = !in_quotes,
+            '}' if !in_quotes => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn parse_placeholder(name: &str) -> Result<Piece, String> {
+    match name {
+        "" => return Err("`{}` names nothing".to_owned()),
+        "source" => return Ok(Piece::Source),
+        "target" => return Ok(Piece::Target),
+        "route" => return Ok(Piece::Route),
+        "source_topic" => return Ok(Piece::SourceTopic),
+        _ => {}
+    }
+    let first = name.find(['.', '[']).unwrap_or(name.len());
+    if first < name.len() || ROOTS.contains(&name) {
+        let path = Path::parse(name)?;
+        if path.has_each() {
+            return Err(format!(
+                "`{name}`: `[*]` is many values, a template takes one"
+            ));
+        }
+        return Ok(Piece::Path(path));
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    if name.chars().all(is_word) {
+        return Ok(Piece::Capture(name.to_owned()));
+    }
+    Err(format!("`{{{name}}}` is neither a placeholder nor a path"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::sample::record;
+    use regex::Regex;
+
+    fn bound(text: &str, regex: &str, topic: &str) -> Result<Template, String> {
+        let regex = Regex::new(regex).expect("a regex");
+        let binding = Binding {
+            route: "r",
+            source: "eu",
+            target: "us",
+            topic,
+            selected_by: &regex,
+        };
+        Template {
+            pieces: parse(text)?,
+        }
+        .bind(&binding)
+    }
+
+    #[test]
+    fn constants_are_resolved_and_joined() {
+        let text = "{source}.{target}-{route}/{source_topic}{{x}}{team}";
+        let template = bound(text, "^(?<team>[a-z]+)-", "pay-x").expect("bound");
+        assert_eq!(
+            template.pieces,
+            [Piece::Text("eu.us-r/pay-x{x}pay".to_owned())]
+        );
+        assert_eq!(template.varies(), Varies::Never);
+    }
+
+    #[test]
+    fn captures_must_be_there() {
+        let unknown = bound("{taem}", "(?<team>x)", "x").expect_err("no such capture");
+        assert!(unknown.contains("did you mean `team`"), "{unknown}");
+        let empty = bound("{b}", "(?<a>x)|(?<b>y)", "x").expect_err("took no part");
+        assert!(empty.contains("is empty for topic `x`"), "{empty}");
+    }
+
+    #[test]
+    fn paths_are_filled_per_record() {
+        let mut record = record(
+            Some("k"),
+            Some(r#"{"a":1.50,"s":"x\"y","n":null,"o":[1, 2]}"#),
+        );
+        record.topic = "t2".into();
+        let filled = |text: &str| {
+            let template = bound(text, ".*", "t").expect("bound");
+            let bytes = template.render(&record).map_err(|f| f.code);
+            bytes.map(|b| String::from_utf8(b.into_owned()).expect("UTF-8"))
+        };
+        let text =
+            "{topic}/{source_topic} {key} {value.a} {value.s} {value.o} {partition}:{offset}";
+        assert_eq!(filled(text).as_deref(), Ok("t2/t k 1.50 x\"y [1, 2] 3:42"));
+        assert_eq!(filled("{value.n}"), Err(FailureCode::Absent));
+        assert_eq!(filled("{header.none}"), Err(FailureCode::Absent));
+        assert_eq!(filled("{key.x}"), Err(FailureCode::NotJson));
+        assert_eq!(filled(r#"{value["a"]}"#).as_deref(), Ok("1.50"));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for text in [
+            "{",
+            "}",
+            "{}",
+            "a{b",
+            "{a b}",
+            "{value.}",
+            "{value.x[*]}",
+            "{valeu.x}",
+        ] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn knows_what_it_varies_by() {
+        let varies = |text| bound(text, ".*", "t").expect("bound").varies();
+        assert_eq!(varies("x-{source}"), Varies::Never);
+        assert_eq!(varies("x-{topic}"), Varies::ByTopic);
+        assert_eq!(varies("x-{topic}-{value.a}"), Varies::ByRecord);
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of whole chains: words of the grammar by what they do to a record.
+
+mod chains;
+mod properties;
+mod reformats;
+mod renames;

@@ -1,0 +1,293 @@
+//! Compiling, binding and applying chains.
+
+use crate::config::spec::OnError;
+use crate::handler::sample::{headers_of, record, value_of, with_headers};
+use crate::handler::{
+    Binding, BoundChain, Chain, ChainFault, Cost, Failure, FailureCode, Handler, Reads, Registry,
+    StepFailure, StepSpec, Verdict,
+};
+use crate::record::{Headers, Record};
+use regex::Regex;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Handlers that an embedding program might bring.
+enum Brought {
+    Panics,
+    Doubles,
+}
+
+impl Handler for Brought {
+    fn reads(&self) -> Reads {
+        Reads::Headers
+    }
+
+    fn handle<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+        out.push(record.clone());
+        match self {
+            Brought::Panics => panic!("on purpose"),
+            Brought::Doubles => out.push(record),
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn compile(steps: &Value) -> Result<Chain, Vec<ChainFault>> {
+    let steps: Vec<StepSpec> = serde_json::from_value(steps.clone()).expect("steps");
+    let mut registry = Registry::default();
+    registry.register("panics", Arc::new(Brought::Panics));
+    registry.register("doubles", Arc::new(Brought::Doubles));
+    Chain::compile(&steps, &registry)
+}
+
+pub(super) fn bind_to(steps: &Value, topic: &str, regex: &str) -> Result<BoundChain, ChainFault> {
+    let selected_by = Regex::new(regex).expect("a regex");
+    compile(steps).expect("a chain").bind(&Binding {
+        route: "r",
+        source: "eu",
+        target: "us",
+        topic,
+        selected_by: &selected_by,
+    })
+}
+
+pub(super) fn bind(steps: &Value) -> BoundChain {
+    bind_to(steps, "t", "^t$").expect("bound")
+}
+
+fn code(outcome: Result<Verdict, StepFailure>) -> (usize, FailureCode) {
+    let failure = outcome.expect_err("a failure");
+    (failure.step, failure.failure.code)
+}
+
+#[test]
+fn an_empty_chain_passes_through() {
+    let chain = compile(&json!([])).expect("a chain");
+    assert_eq!(
+        (chain.cost(), chain.reads()),
+        (Cost::PassThrough, Reads::Nothing)
+    );
+    let bound = bind(&json!([]));
+    assert_eq!(bound.pass_through(), Some("t"));
+    assert_eq!(bound.targets().known, ["t"]);
+}
+
+#[test]
+fn what_no_step_touches_stays_borrowed() {
+    let headers = vec![
+        (b"\xff\xfe".to_vec(), None),
+        (b"a".to_vec(), Some(b"1".to_vec())),
+    ];
+    let steps = json!([
+        {"rename": {"topic": "{source}.{topic}"}},
+        {"filter": {"keep": {"value.a": 1}}},
+        {"reformat": {"unset": ["header.none", "value.none"]}},
+        {"rename": {"header": {"none": "b"}}},
+        {"rename": {"field": {"value.none": "value.b"}}},
+    ]);
+    let bound = bind(&steps);
+    let mut out = Vec::new();
+    let record = with_headers(record(Some("k"), Some(r#"{"a": 1}"#)), &headers);
+    assert_eq!(bound.apply(record, &mut out), Ok(Verdict::Forward));
+    assert!(matches!(out[0].topic, Cow::Borrowed("eu.t")));
+    assert!(matches!(out[0].key, Some(Cow::Borrowed(_))));
+    assert!(matches!(out[0].value, Some(Cow::Borrowed(_))));
+    assert!(matches!(out[0].headers, Headers::Untouched(_)));
+}
+
+#[test]
+fn the_cost_class_is_that_of_the_dearest_step() {
+    let rows = [
+        (
+            json!([{"rename": {"topic": "{source}.{topic}"}}]),
+            Cost::PassThrough,
+        ),
+        (json!([{"filter": {"sample": 0.5}}]), Cost::Headers),
+        (
+            json!([{"rename": {"topic": "x"}, "when": {"partition": 1}}]),
+            Cost::Headers,
+        ),
+        (
+            json!([{"filter": {"drop": {"header.a": "b"}}}]),
+            Cost::Headers,
+        ),
+        (json!([{"use": "doubles"}]), Cost::Headers),
+        (
+            json!([{"reformat": {"set": {"header.a": "{source}"}}}]),
+            Cost::Headers,
+        ),
+        (json!([{"filter": {"drop": "tombstone"}}]), Cost::Fields),
+        (
+            json!([{"filter": {"drop": {"value.a": 1}}}, {"filter": {"drop": {"header.a": 1}}}]),
+            Cost::Fields,
+        ),
+        (json!([{"reformat": {"set": {"value.a": 1}}}]), Cost::Value),
+        (json!([{"reformat": {"hoist": "payload"}}]), Cost::Value),
+    ];
+    for (steps, cost) in rows {
+        assert_eq!(compile(&steps).expect("a chain").cost(), cost, "{steps}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_chain_is_found_at_its_place() {
+    let faults = compile(&json!([
+        {},
+        {"filter": {"keep": {"value.amount": {"gt": null}}}},
+        {"filter": {"drop": "empty"}, "use": "panics"},
+        {"use": "pancis"},
+        {"reformat": {"mask": {}}},
+        {"reformat": {"set": {"value.a": {"expr": "1"}, "topic": "x", "value.b": {"from": "valu"}}}},
+        {"rename": {"topic": "a-{value.x}"}, "when": "value.a > 1"},
+        {"rename": {"topic": "a-{value.x}", "allow": ["("]}},
+        {"reformat": {"hoist": "a", "extract": "value.b"}},
+        {"rename": {"field": {"value.a": "value.b.c"}}},
+        {"reformat": {"split": {"array": "value.a", "carry": ["value.b", "key"]}}},
+    ]))
+    .expect_err("faults");
+    let pointers: Vec<&str> = faults.iter().map(|f| f.pointer.as_str()).collect();
+    let expected = [
+        "/0",
+        "/1/filter/keep/value.amount/gt",
+        "/2",
+        "/3/use",
+        "/4/reformat/mask",
+        "/5/reformat/set/value.a/expr",
+        "/5/reformat/set/topic",
+        "/5/reformat/set/value.b/from",
+        "/6/when",
+        "/6/rename/topic",
+        "/7/rename/allow/0",
+        "/8/reformat",
+        "/9/rename/field/value.a",
+        "/10/reformat/split/carry/1",
+    ];
+    assert_eq!(pointers, expected);
+    assert_eq!(faults[3].help.as_deref(), Some("did you mean `panics`?"));
+    assert_eq!(
+        faults[8].message,
+        "expressions come with a later version; write a map"
+    );
+}
+
+#[test]
+fn equal_chains_are_equal_as_written() {
+    let one = compile(&json!([{"filter": {"drop": "empty"}}]));
+    assert_eq!(one, compile(&json!([{"filter": {"drop": "empty"}}])));
+    assert_ne!(one, compile(&json!([{"filter": {"keep": "empty"}}])));
+}
+
+#[test]
+fn a_drop_names_its_step() {
+    let bound =
+        bind(&json!([{"filter": {"keep": {"partition": 3}}}, {"filter": {"drop": "null_key"}}]));
+    assert_eq!(bound.pass_through(), None);
+    let mut out = vec![record(Some("earlier"), None)];
+    assert_eq!(
+        bound.apply(record(None, None), &mut out),
+        Ok(Verdict::Dropped { step: 1 })
+    );
+    assert_eq!(out.len(), 1);
+}
+
+#[test]
+fn each_output_goes_on_alone_through_the_rest() {
+    let bound = bind(&json!([
+        {"reformat": {"split": {"array": "value.items", "into": "value.item"}}},
+        {"filter": {"keep": {"value.item": {"gt": 1}}}},
+        {"rename": {"to": [{"topic": "two", "when": {"value.item": 2}}, {"topic": "rest"}]}},
+    ]));
+    let mut out = Vec::new();
+    let outcome = bound.apply(record(None, Some(r#"{"items":[1,2,3]}"#)), &mut out);
+    assert_eq!(outcome, Ok(Verdict::Forward));
+    let got: Vec<(&str, Option<&str>)> = out
+        .iter()
+        .map(|r| (r.topic.as_ref(), value_of(r)))
+        .collect();
+    assert_eq!(
+        got,
+        [
+            ("two", Some(r#"{"item":2}"#)),
+            ("rest", Some(r#"{"item":3}"#))
+        ]
+    );
+}
+
+#[test]
+fn a_failure_of_one_output_fails_the_record() {
+    let steps = json!([
+        {"reformat": {"split": {"array": "value"}}},
+        {"reformat": {"set": {"value.seen": true}}, "on_error": "dead_letter"},
+    ]);
+    let bound = bind(&steps);
+    let mut out = vec![record(Some("earlier"), None)];
+    let outcome = bound.apply(record(None, Some("[{},1]")), &mut out);
+    assert_eq!(out.len(), 1);
+    let failure = outcome.expect_err("1 is no object");
+    assert_eq!(failure.on_error, Some(OnError::DeadLetter));
+    assert_eq!(
+        (failure.step, failure.failure.code),
+        (1, FailureCode::WrongType)
+    );
+}
+
+#[test]
+fn when_and_pass_leave_the_record_as_it_was() {
+    let bound = bind(&json!([
+        {"reformat": {"set": {"header.a": "1", "value.seen": true}}, "on_error": "pass"},
+        {"reformat": {"set": {"header.b": "2"}}, "when": {"value.no": 1}, "on_error": "pass"},
+        {"use": "panics", "on_error": "pass"},
+    ]));
+    let mut out = Vec::new();
+    assert_eq!(
+        bound.apply(record(None, Some("not json")), &mut out),
+        Ok(Verdict::Forward)
+    );
+    assert_eq!(value_of(&out[0]), Some("not json"));
+    assert!(headers_of(&out[0]).is_empty());
+    assert_eq!(out.len(), 1);
+}
+
+#[test]
+fn a_panic_is_the_steps_failure() {
+    let bound = bind(&json!([{"use": "doubles"}, {"use": "panics", "on_error": "skip"}]));
+    let mut out = Vec::new();
+    let outcome = bound.apply(record(None, None), &mut out);
+    assert!(out.is_empty());
+    assert_eq!(
+        outcome.as_ref().err().and_then(|f| f.on_error),
+        Some(OnError::Skip)
+    );
+    assert_eq!(code(outcome), (1, FailureCode::Panic));
+}
+
+#[test]
+fn outputs_are_limited() {
+    let mut doubling = vec![json!({"use": "doubles"}); 13];
+    let mut out = Vec::new();
+    let bound = bind(&json!(doubling));
+    assert_eq!(
+        bound.apply(record(None, None), &mut out),
+        Ok(Verdict::Forward)
+    );
+    assert_eq!(out.len(), 8192);
+    out.clear();
+    doubling.push(json!({"use": "doubles"}));
+    let bound = bind(&json!(doubling));
+    let outcome = bound.apply(record(None, None), &mut out);
+    assert_eq!(code(outcome), (13, FailureCode::TooMany));
+    assert!(out.is_empty());
+    let list = format!("[{}1]", "1,".repeat(10_000));
+    let bound = bind(&json!([{"reformat": {"split": {"array": "value"}}}]));
+    let outcome = bound.apply(record(None, Some(&list)), &mut Vec::new());
+    assert_eq!(code(outcome), (0, FailureCode::TooMany));
+}
+
+#[test]
+fn depth_is_limited() {
+    let deep = format!("{}{}", "[".repeat(129), "]".repeat(129));
+    let bound = bind(&json!([{"filter": {"keep": {"value.a": 1}}}]));
+    let outcome = bound.apply(record(None, Some(&deep)), &mut Vec::new());
+    assert_eq!(code(outcome), (0, FailureCode::TooDeep));
+}

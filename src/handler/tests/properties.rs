@@ -1,0 +1,242 @@
+//! What holds for every record, tried with many.
+
+use super::chains::bind;
+use crate::handler::Verdict;
+use crate::handler::json::{Segment, edit, scan, splice::Site};
+use crate::handler::sample::record;
+use crate::record::{Headers, Record};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// JSON documents with few names, so that paths find something.
+fn documents() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((names(), inner), 0..4)
+                .prop_map(|entries| Value::Object(Map::from_iter(entries))),
+        ]
+    })
+}
+
+fn names() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[abc]", 1 => ".{0,3}"]
+}
+
+fn paths() -> impl Strategy<Value = Vec<Segment>> {
+    let segment = prop_oneof![
+        3 => names().prop_map(Segment::Name),
+        1 => (0usize..3).prop_map(Segment::Index),
+    ];
+    prop::collection::vec(segment, 0..4)
+}
+
+/// Slowly and obviously: the value at `path` of a parsed document.
+fn look_up<'v>(mut value: &'v Value, path: &[Segment]) -> Option<&'v Value> {
+    for segment in path {
+        value = match segment {
+            Segment::Name(name) => value.as_object()?.get(name)?,
+            Segment::Index(index) => value.as_array()?.get(*index)?,
+            Segment::Each => return None,
+        };
+    }
+    Some(value)
+}
+
+/// Slowly and obviously: `path` set in a parsed document, `None` where a parent does not fit.
+fn set(value: &mut Value, path: &[Segment], new: Value) -> Option<()> {
+    let Some((first, rest)) = path.split_first() else {
+        *value = new;
+        return Some(());
+    };
+    let child = match first {
+        Segment::Name(name) => {
+            let object = value.as_object_mut()?;
+            object.entry(name.clone()).or_insert_with(|| json!({}))
+        }
+        Segment::Index(index) => value.as_array_mut()?.get_mut(*index)?,
+        Segment::Each => return None,
+    };
+    set(child, rest, new)
+}
+
+/// Slowly and obviously: `path` removed from a parsed document.
+fn unset(value: &mut Value, path: &[Segment]) -> Option<()> {
+    let (last, parents) = path.split_last()?;
+    let mut parent = value;
+    for segment in parents {
+        parent = match segment {
+            Segment::Name(name) => parent.as_object_mut()?.get_mut(name)?,
+            Segment::Index(index) => parent.as_array_mut()?.get_mut(*index)?,
+            Segment::Each => return None,
+        };
+    }
+    match last {
+        Segment::Name(name) => parent.as_object_mut()?.shift_remove(name).map(drop),
+        Segment::Index(index) => {
+            let list = parent.as_array_mut()?;
+            (*index < list.len()).then(|| drop(list.remove(*index)))
+        }
+        Segment::Each => None,
+    }
+}
+
+fn spelled(document: &Value, pretty: bool) -> String {
+    match pretty {
+        true => format!("{document:#}"),
+        false => document.to_string(),
+    }
+}
+
+/// Chains that use every word of the grammar.
+fn every_step() -> Vec<Value> {
+    vec![
+        json!({"filter": {"keep": {"any": [{"value.a": {"gt": 1}}, {"not": {"key.b": "x"}}, "empty"]}}}),
+        json!({"filter": {"sample": 0.9, "by": "value.a.b"}}),
+        json!({"rename": {"topic": "t-{value.a}", "allow": ["t-.*"]}}),
+        json!({"rename": {"to": [{"topic": "x", "when": {"value.a": {"matches": ".*"}}}, {"topic": "y"}]}}),
+        json!({"rename": {"header": {"a": "b"}}}),
+        json!({"rename": {"field": {"value.a.b": "value.a.c", "key.a": "key.b"}}}),
+        json!({"reformat": {"set": {"header.a": "{key}{value.a}", "value.a.b": {"from": "key"}, "key.x": 1}}}),
+        json!({"reformat": {"set": {"value": {"from": "key"}, "key": {"from": "value.a"}}}}),
+        json!({"reformat": {"unset": ["header.*", "value.a[*].b", "value.a[0]", "key.a"]}}),
+        json!({"reformat": {"split": {"array": "value.a", "into": "value.a.b", "carry": ["value.b"]}}}),
+        json!({"reformat": {"split": {"array": "value", "index_header": "i", "when_empty": "keep"}}}),
+        json!({"reformat": {"rekey": {"from": ["value.a", "key", "header.a"]}}}),
+        json!({"reformat": {"rekey": {"from": "value", "as": "json"}}}),
+        json!({"reformat": {"hoist": "a"}}),
+        json!({"reformat": {"extract": "value.a"}}),
+    ]
+}
+
+fn nullable_bytes() -> impl Strategy<Value = Option<Vec<u8>>> {
+    let document = documents().prop_map(|d| d.to_string().into_bytes());
+    let broken = (document.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+        |(mut bytes, at, byte)| {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            bytes
+        },
+    );
+    let arbitrary = prop::collection::vec(any::<u8>(), 0..24);
+    prop::option::weighted(0.9, prop_oneof![document, broken, arbitrary])
+}
+
+fn of_bytes<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Record<'a> {
+    Record {
+        key: key.map(Cow::Borrowed),
+        value: value.map(Cow::Borrowed),
+        ..record(None, None)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_path_finds_what_a_parser_finds(document in documents(), path in paths(), pretty in any::<bool>()) {
+        let text = spelled(&document, pretty);
+        let found = scan::find(text.as_bytes(), &path).expect("valid JSON");
+        let found = found.map(|span| serde_json::from_str::<Value>(&text[span]).expect("a value"));
+        let expected = look_up(&document, &path).map(|v| serde_json::from_str(&v.to_string()).expect("a value"));
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_splice_sets_what_a_parser_sets(document in documents(), path in paths(), pretty in any::<bool>()) {
+        let text = spelled(&document, pretty);
+        let site = Site::find(text.as_bytes(), &path);
+        let mut expected: Value = serde_json::from_str(&text).expect("valid JSON");
+        match set(&mut expected, &path, json!([7])) {
+            None => prop_assert!(site.is_err()),
+            Some(()) => {
+                let written = site.expect("a place").write(text.as_bytes(), b"[7]");
+                let written: Value = serde_json::from_slice(&written).expect("valid JSON");
+                prop_assert_eq!(written.to_string(), expected.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn a_removal_removes_what_a_parser_removes(document in documents(), path in paths(), pretty in any::<bool>()) {
+        prop_assume!(!path.is_empty());
+        let text = spelled(&document, pretty);
+        let removed = edit::remove(text.as_bytes(), &path).expect("valid JSON");
+        let mut expected: Value = serde_json::from_str(&text).expect("valid JSON");
+        match unset(&mut expected, &path) {
+            None => prop_assert_eq!(removed, None),
+            Some(()) => {
+                let removed = removed.expect("something was removed");
+                let removed: Value = serde_json::from_slice(&removed).expect("valid JSON");
+                prop_assert_eq!(removed.to_string(), expected.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_json_is_json_to_both(bytes in nullable_bytes()) {
+        let bytes = bytes.unwrap_or_default();
+        let ours = scan::root(&bytes).is_ok();
+        let theirs = serde_json::from_slice::<&serde_json::value::RawValue>(&bytes).is_ok();
+        prop_assert_eq!(ours, theirs, "{}", bytes.escape_ascii());
+    }
+
+    #[test]
+    fn no_chain_panics_and_a_failure_leaves_nothing(key in nullable_bytes(), value in nullable_bytes()) {
+        for step in every_step() {
+            let bound = bind(&json!([step]));
+            let mut out = Vec::new();
+            let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut out);
+            match outcome {
+                Ok(Verdict::Forward) => prop_assert!(!out.is_empty()),
+                Ok(Verdict::Dropped { .. }) => prop_assert!(out.is_empty()),
+                Err(failure) => {
+                    prop_assert_ne!(failure.failure.code.as_str(), "panic", "{}", step);
+                    prop_assert!(out.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_whose_when_never_holds_is_the_identity(key in nullable_bytes(), value in nullable_bytes()) {
+        for mut step in every_step() {
+            step["when"] = json!({"partition": 99});
+            let bound = bind(&json!([step]));
+            let mut out = Vec::new();
+            let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut out);
+            prop_assert_eq!(outcome, Ok(Verdict::Forward));
+            prop_assert!(matches!(out[0].headers, Headers::Untouched(_)));
+            prop_assert_eq!((out[0].key.as_deref(), out[0].value.as_deref()), (key.as_deref(), value.as_deref()));
+            prop_assert!(!matches!(out[0].value, Some(Cow::Owned(_))));
+            prop_assert_eq!(&out[0].topic, "t");
+        }
+    }
+
+    #[test]
+    fn keep_and_drop_of_one_predicate_part_the_records(key in nullable_bytes(), value in nullable_bytes()) {
+        let predicates = [
+            json!("tombstone"), json!("empty"), json!({"value.a": {"lt": 3}}), json!({"key": {"contains": "a"}}),
+            json!({"any": [{"value.a.b": [1, "x", null]}, {"value.b": {"exists": true}}]}),
+        ];
+        for predicate in predicates {
+            let apply = |word: &str| {
+                let bound = bind(&json!([{"filter": {word: predicate}}]));
+                let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut Vec::new());
+                outcome.map_err(|f| f.failure.code)
+            };
+            match (apply("keep"), apply("drop")) {
+                (Ok(keep), Ok(drop)) => prop_assert_ne!(keep, drop),
+                (keep, drop) => prop_assert_eq!(keep, drop),
+            }
+        }
+    }
+}
