@@ -3,7 +3,7 @@
 use mirror::config::secret::Secret;
 use mirror::config::spec::*;
 use mirror::flow::FlowSpec;
-use mirror::handler::Chain;
+use mirror::handler::{Chain, Registry};
 use mirror::partition::{OnFewer, PolicySpec};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -94,7 +94,18 @@ pub fn route(name: &str, topics: &str, shape: Shape) -> RouteSpec {
         rebalance_listener: None,
         group_protocol: GroupProtocol::Classic,
         until: Until::Stopped,
+        was: None,
+        accept: Vec::new(),
     }
+}
+
+/// A chain, of steps as a file has them.
+///
+/// # Panics
+/// If they are wrong.
+pub fn chain(steps: serde_json::Value) -> Chain {
+    let steps: Vec<_> = serde_json::from_value(steps).expect("steps");
+    Chain::compile(&steps, &Registry::default()).expect("steps that compile")
 }
 
 /// One flow of a route.
