@@ -3,4 +3,7 @@
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    let args = std::env::args_os().collect();
+    mirror::cli::main(args, mirror::cli::link::program()).into()
+}

@@ -1,4 +1,278 @@
-//! (in the making)
+//! The command line: types of the arguments, and one module for each command's work.
+//!
+//! Results go to standard output, everything else to standard error.
 
+use crate::exit::Exit;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+mod ask;
 pub mod check;
+mod files;
+pub mod link;
+pub mod manual;
+mod plan;
+pub mod program;
+mod progress;
+mod reload;
+mod run;
 pub mod schema;
+mod status;
+mod steer;
+mod text;
+mod version;
+
+pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
+
+/// Copies topics between Kafka clusters.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mirror",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 warnings denied, \
+    4 changes pending,\n5 could not ask, 6 stopped before everything was confirmed, 70 a bug.\n\n\
+    First steps: `mirror check mirror.yaml`, then `mirror run`."
+)]
+pub struct Cli {
+    /// Configuration file or folder; may be repeated [default: mirror.yaml, then
+    /// /etc/mirror/mirror.yaml]
+    #[arg(short, long = "config", value_name = "FILE", global = true)]
+    pub config: Vec<PathBuf>,
+    /// When to use colour; NO_COLOR turns it off as well
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto, global = true)]
+    pub color: ColorChoice,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run every route in the foreground and follow changes of the file
+    Run(RunArgs),
+    /// Check the file offline and report every mistake at once
+    Check(CheckArgs),
+    /// Show what a file would change
+    Plan(PlanArgs),
+    /// Make the running process load its file again, and wait for the verdict
+    Reload(AskArgs),
+    /// Show what the running process is doing
+    Status(StatusArgs),
+    /// Hold a route of the running process; it stays held over reloads
+    Pause(SteerArgs),
+    /// Let a held route go on
+    Resume(SteerArgs),
+    /// Print the JSON schema of the file
+    Schema,
+    /// Print a completion script
+    Completions {
+        /// For this shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command into a folder
+    Man {
+        /// The folder
+        folder: Option<PathBuf>,
+    },
+    /// Print versions and built-in features
+    Version,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Configuration files or folders
+    pub files: Vec<PathBuf>,
+    /// Copy up to the ends as they are now, then stop
+    #[arg(long)]
+    pub until_caught_up: bool,
+    /// Run only this route; may be repeated
+    #[arg(long, value_name = "ROUTE")]
+    pub only: Vec<String>,
+    /// Refuse every setting that gives up on a record on purpose
+    #[arg(long)]
+    pub no_data_loss: bool,
+    /// How log lines look [default: text on a terminal, else json]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub log_format: Option<crate::logging::Format>,
+    /// Level, or target=level,…
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "MIRROR_LOG")]
+    pub log_level: String,
+    /// No progress line while catching up
+    #[arg(long)]
+    pub no_progress: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Configuration files or folders
+    pub files: Vec<PathBuf>,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
+    /// Exit 3 if there are warnings
+    #[arg(long)]
+    pub deny_warnings: bool,
+    /// Refuse every setting that gives up on a record on purpose
+    #[arg(long)]
+    pub no_data_loss: bool,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Configuration files or folders
+    pub files: Vec<PathBuf>,
+    /// Compare with this configuration instead of with nothing
+    #[arg(long, value_name = "FILE")]
+    pub against: Vec<PathBuf>,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
+    /// Exit 4 if something would change
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// Whom to ask.
+#[derive(Clone, Debug, Args)]
+pub struct AskArgs {
+    /// The process's admin socket [default: as in the file]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// The process's group, where no file says it
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Seconds to wait for the answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub timeout: u64,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Only this route, with every partition
+    pub route: Option<String>,
+    /// Show it again every two seconds
+    #[arg(long)]
+    pub watch: bool,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub ask: AskArgs,
+}
+
+/// Arguments of `pause` and `resume`.
+#[derive(Debug, Args)]
+pub struct SteerArgs {
+    /// The route
+    pub route: String,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub ask: AskArgs,
+}
+
+/// How a result looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<ColorChoice> for clap::ColorChoice {
+    fn from(choice: ColorChoice) -> Self {
+        match choice {
+            ColorChoice::Auto => clap::ColorChoice::Auto,
+            ColorChoice::Always => clap::ColorChoice::Always,
+            ColorChoice::Never => clap::ColorChoice::Never,
+        }
+    }
+}
+
+/// Runs the command that `args` (the program's name first) ask for.
+///
+/// A panic on this thread is a bug, exit 70. Panics of flow threads are their flows' exits and
+/// end nothing else.
+pub fn main(args: Vec<std::ffi::OsString>, program: Program) -> Exit {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(event = "panic", "{panic}");
+        if !tracing::dispatcher::has_been_set() {
+            eprintln!("mirror: panic: {panic}");
+        }
+    }));
+    let work = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(args) {
+        Ok(cli) => dispatch(cli, &program),
+        Err(error) => {
+            let _ = error.print();
+            if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            }
+        }
+    });
+    std::panic::catch_unwind(work).unwrap_or_else(|_| {
+        eprintln!("mirror: this is a bug; please report it with the lines above");
+        Exit::Bug
+    })
+}
+
+fn dispatch(cli: Cli, program: &Program) -> Exit {
+    let config = cli.config;
+    match cli.command {
+        Command::Run(args) => run::run(args, config, cli.color, program),
+        Command::Check(args) => check(args, config, cli.color, program),
+        Command::Plan(args) => plan::plan(&args, config, cli.color, program),
+        Command::Reload(args) => reload::reload(&args, config, program),
+        Command::Status(args) => status::status(&args, config, cli.color, program),
+        Command::Pause(args) => steer::steer(&args, steer::Verb::Pause, config, program),
+        Command::Resume(args) => steer::steer(&args, steer::Verb::Resume, config, program),
+        Command::Schema => {
+            text::out(&(program.schema)());
+            Exit::Done
+        }
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { folder } => manual::man(folder.as_deref()),
+        Command::Version => version::version(),
+    }
+}
+
+fn check(args: CheckArgs, config: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Exit {
+    match files::find(args.files, config) {
+        Ok(files) => (program.check)(&CheckRequest {
+            files,
+            format: args.format,
+            warnings: match args.deny_warnings {
+                true => program::Warnings::Deny,
+                false => program::Warnings::Allow,
+            },
+            no_data_loss: args.no_data_loss.into(),
+            colour: text::colour_of_stdout(color),
+        }),
+        Err(missing) => text::fail(&missing, Exit::No),
+    }
+}
+
+#[cfg(test)]
+mod tests;

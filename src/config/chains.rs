@@ -216,6 +216,8 @@ pub fn read_raw<T: for<'de> Deserialize<'de>>(
 ) -> Option<T> {
     match serde_path_to_error::deserialize::<_, T>(value) {
         Ok(raw) => Some(raw),
+        // What the schema refused inside is reported already.
+        Err(_) if check.is_wrong_below(at) => None,
         Err(error) => {
             let path = error.path().to_string();
             let message = format!("`{path}` is not what it must be");

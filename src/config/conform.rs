@@ -206,6 +206,8 @@ impl Faults<'_> {
         for error in meant.into_iter().flatten() {
             self.report(error);
         }
+        // Half of one of several forms is none of them: the value goes as a whole.
+        self.wrong.push(at.to_owned());
     }
 
     /// None, or more than one, of the keys of which there must be exactly one.

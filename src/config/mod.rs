@@ -26,6 +26,7 @@ pub mod suggest;
 pub mod tree;
 pub mod units;
 pub mod validate;
+pub mod watch;
 pub mod words;
 
 use crate::flow::listener::Listeners;

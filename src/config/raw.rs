@@ -49,8 +49,8 @@ fn without_null(schema: &mut Schema) {
 /// A struct of the file: every key known, every key optional, absent and `null` never the same.
 macro_rules! raw {
     ($($(#[$about:meta])* pub struct $name:ident { $($fields:tt)* })*) => {
-        $(#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
+        $(#[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
         #[schemars(transform = without_null)]
         $(#[$about])*
         pub struct $name { $($fields)* })*
@@ -82,7 +82,7 @@ macro_rules! with_settings {
                 pub dead_letter: Option<RawDeadLetter>,
                 /// The handlers, in their order: `filter`, `rename`, `reformat`, `use`. None: every
                 /// record passes as it is.
-                #[schemars(with = "Vec<StepSpec>", extend("x-mirror-reload" = "live"))]
+                #[schemars(with = "Option<Vec<StepSpec>>", extend("x-mirror-reload" = "live"))]
                 pub handlers: Option<Vec<Value>>,
                 /// How the target partition is picked: `match`, `key_hash`, `modulo`,
                 /// `round_robin`, `{ policy: NAME, on_fewer: stop | modulo }`, `{ fixed: N }` or

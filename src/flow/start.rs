@@ -464,7 +464,7 @@ impl Parts {
         ))
     }
 
-    fn lane(&self, seat: &Seat) -> Lane<Producer> {
+    fn lane(&self, seat: &Seat) -> Result<Lane<Producer>, String> {
         let route = &self.spec.route;
         let spec = LaneSpec {
             worker: seat.index,
@@ -475,7 +475,7 @@ impl Parts {
             targets: self.targets.clone(),
             lease: seat.lease.clone(),
         };
-        Lane::new(spec, Policy::new(&route.policy))
+        Ok(Lane::new(spec, Policy::new(&route.policy)?))
     }
 
     fn start_worker(
@@ -486,9 +486,11 @@ impl Parts {
     ) -> Result<(), String> {
         let threads = &self.spec.route.threads;
         let stage = match threads.handlers {
-            None => Stage::Inline(Box::new(self.lane(&seat))),
+            None => Stage::Inline(Box::new(self.lane(&seat)?)),
             Some(count) => {
-                let lanes = (0..count.get()).map(|_| self.lane(&seat)).collect();
+                let lanes = (0..count.get())
+                    .map(|_| self.lane(&seat))
+                    .collect::<Result<_, _>>()?;
                 let bounds = (threads.queue_records as u64, threads.queue_bytes);
                 Stage::threads(lanes, bounds, &seat.inbox.notes)?
             }
@@ -498,7 +500,7 @@ impl Parts {
             spec: self.spec.clone(),
             subject: self.subject.clone(),
             view: self.view.clone(),
-            isolation_lane: self.lane(&seat),
+            isolation_lane: self.lane(&seat)?,
             stage,
             lease: seat.lease.clone(),
             announcer: self.announcer(seat.index)?,

@@ -9,7 +9,7 @@ mod topics;
 
 use crate::config::LoadOptions;
 use crate::config::chains::{self, Chains};
-use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::diagnostic::{Code, Diagnostic, Severity};
 use crate::config::document::Document;
 use crate::config::pointer;
 use crate::config::spec::{Name, Spec};
@@ -70,6 +70,12 @@ impl<'a> Check<'a> {
         self.wrong
             .iter()
             .any(|w| is_within(w, at) || is_within(at, w))
+    }
+
+    /// Whether no error was found so far.
+    fn is_clean(&self) -> bool {
+        let mut found = self.found.iter();
+        self.wrong.is_empty() && found.all(|d| d.severity() == Severity::Warning)
     }
 
     /// A value in a message: itself, unless it was put in or is a secret.
@@ -151,7 +157,10 @@ pub fn validate(
     let mut chains = Chains::of(&document.value);
     chains_alone(&mut chains, &mut check);
     let routes = routes::read(&clusters, &mut chains, &mut check);
-    unused(&chains, &mut check);
+    // Beside an error this would be noise: a misspelt name leaves its cluster unused.
+    if check.is_clean() && found.is_empty() {
+        unused(&chains, &mut check);
+    }
     let process = process.map(|process| Spec {
         clusters: clusters.built,
         routes: routes.into_iter().map(|r| (r.name.clone(), r)).collect(),
@@ -186,25 +195,16 @@ fn unused(chains: &Chains<'_>, check: &mut Check<'_>) {
             one => one == name,
         })
     };
-    let complete = !check.is_wrong_below("/routes");
-    for (name, _) in check
-        .section("clusters")
-        .filter(|(n, _)| complete && !uses(n))
-    {
+    let clusters = check.section("clusters").map(|(name, _)| name.as_str());
+    let clusters: Vec<&str> = clusters.filter(|name| !uses(name)).collect();
+    for name in clusters {
         let at = pointer::child("/clusters", name);
-        check.say_of_key(
-            Code::UnusedCluster,
-            &at,
-            format!("no route uses the cluster `{name}`"),
-        );
+        let message = format!("no route uses the cluster `{name}`");
+        check.say_of_key(Code::UnusedCluster, &at, message);
     }
-    let names: Vec<String> = chains.unused().map(str::to_owned).collect();
-    for name in names.iter().filter(|_| complete) {
+    for name in chains.unused() {
         let at = pointer::child("/handlers", name);
-        check.say_of_key(
-            Code::UnusedChain,
-            &at,
-            format!("no route uses the chain `{name}`"),
-        );
+        let message = format!("no route uses the chain `{name}`");
+        check.say_of_key(Code::UnusedChain, &at, message);
     }
 }

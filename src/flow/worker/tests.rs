@@ -323,7 +323,8 @@ fn stand(
             spec,
             Policy::new(&PolicySpec::Match {
                 on_fewer: OnFewer::Stop,
-            }),
+            })
+            .unwrap(),
         )
     };
     let stage = match handler_threads {
@@ -436,6 +437,8 @@ fn flow_spec(on_error: OnError) -> FlowSpec {
         rebalance_listener: None,
         group_protocol: GroupProtocol::Classic,
         until: Until::Stopped,
+        was: None,
+        accept: Vec::new(),
     };
     FlowSpec {
         group: Name::new("default").unwrap(),

@@ -1,0 +1,143 @@
+//! The HTTP interface: what is read over TCP and the socket, and what only the socket may change.
+
+use super::status::{Detail, Status, route_status};
+use super::{Desk, metrics, ready};
+use crate::config::spec::Name;
+use crate::supervisor::event::Steered;
+use crate::supervisor::{Event, ReloadVerdict};
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use tokio::sync::oneshot;
+
+/// Serves both listeners until `stopped` resolves or its sender is gone.
+pub(super) async fn serve(
+    tcp: Option<std::net::TcpListener>,
+    unix: std::os::unix::net::UnixListener,
+    desk: Desk,
+    stopped: oneshot::Receiver<()>,
+) {
+    if let Some(tcp) = tcp {
+        match tokio::net::TcpListener::from_std(tcp) {
+            Ok(tcp) => {
+                let looking = looking(desk.clone());
+                tokio::spawn(async move { log_end(axum::serve(tcp, looking).await) });
+            }
+            Err(error) => log_end(Err(error)),
+        }
+    }
+    match tokio::net::UnixListener::from_std(unix) {
+        Ok(unix) => {
+            let changing = looking(desk.clone()).merge(changing(desk));
+            tokio::spawn(async move { log_end(axum::serve(unix, changing).await) });
+        }
+        Err(error) => log_end(Err(error)),
+    }
+    let _ = stopped.await;
+}
+
+fn log_end(result: std::io::Result<()>) {
+    if let Err(error) = result {
+        tracing::error!(event = "admin_failed", %error, "the admin interface has ended");
+    }
+}
+
+/// What may be read by anybody who reaches it.
+pub(super) fn looking(desk: Desk) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "live\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(scrape))
+        .route("/api/v1/status", get(status))
+        .route("/api/v1/routes/{name}", get(route))
+        .with_state(desk)
+}
+
+/// What changes something.
+pub(super) fn changing(desk: Desk) -> Router {
+    Router::new()
+        .route("/api/v1/reload", post(reload))
+        .route("/api/v1/routes/{name}/pause", post(pause))
+        .route("/api/v1/routes/{name}/resume", post(resume))
+        .with_state(desk)
+}
+
+async fn readyz(State(desk): State<Desk>) -> Response {
+    let missing = ready::missing(&desk.board.snapshot());
+    if missing.is_empty() {
+        return "ready\n".into_response();
+    }
+    let body = format!("not ready\n{}\n", missing.join("\n"));
+    (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+}
+
+async fn scrape(State(desk): State<Desk>) -> Response {
+    match metrics::render(&desk.board) {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn status(State(desk): State<Desk>) -> Json<Status> {
+    Json(Status::from(&*desk.board.snapshot()))
+}
+
+async fn route(State(desk): State<Desk>, Path(name): Path<String>) -> Response {
+    let snapshot = desk.board.snapshot();
+    let found = Name::new(&name).and_then(|name| snapshot.routes.get(&name));
+    match found {
+        Some(route) => Json(route_status(route, Detail::All)).into_response(),
+        None => unknown_route(&name),
+    }
+}
+
+fn unknown_route(name: &str) -> Response {
+    (
+        StatusCode::NOT_FOUND,
+        format!("no route is called {name}\n"),
+    )
+        .into_response()
+}
+
+async fn reload(State(desk): State<Desk>) -> Response {
+    let (reply, verdict) = oneshot::channel();
+    desk.events.send(Event::Reload { reply });
+    let Ok(verdict) = verdict.await else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the process is stopping\n").into_response();
+    };
+    let code = match &verdict {
+        ReloadVerdict::Applied { .. } | ReloadVerdict::Unchanged { .. } => StatusCode::OK,
+        ReloadVerdict::Rejected { .. } => StatusCode::CONFLICT,
+    };
+    (code, Json(verdict)).into_response()
+}
+
+async fn pause(State(desk): State<Desk>, Path(name): Path<String>) -> Response {
+    steer(desk, name, |route, reply| Event::Pause { route, reply }).await
+}
+
+async fn resume(State(desk): State<Desk>, Path(name): Path<String>) -> Response {
+    steer(desk, name, |route, reply| Event::Resume { route, reply }).await
+}
+
+async fn steer(
+    desk: Desk,
+    name: String,
+    event: fn(Name, oneshot::Sender<Steered>) -> Event,
+) -> Response {
+    let Some(route) = Name::new(&name) else {
+        return unknown_route(&name);
+    };
+    let (reply, answer) = oneshot::channel();
+    desk.events.send(event(route, reply));
+    match answer.await {
+        Ok(Steered::Accepted) => (StatusCode::ACCEPTED, "under way\n").into_response(),
+        Ok(Steered::Already) => (StatusCode::OK, "it is so already\n").into_response(),
+        Ok(Steered::Unknown) => unknown_route(&name),
+        Ok(Steered::Stopping) | Err(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the process is stopping\n").into_response()
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The status: what `GET /api/v1/status` answers and `mirror status` prints. Stable field names.
+
+use crate::config::spec::Watch;
+use crate::observe::{Condition, Counters, PartitionView, State};
+use crate::record::TopicPartition;
+use crate::supervisor::board::{FlowEntry, Phase, Rejection, RouteView, Snapshot};
+use crate::supervisor::meter::Rate;
+use crate::supervisor::verdict::ReloadVerdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+/// Partitions in trouble that a flow's status lists at most; a route's own page lists all.
+const TROUBLED: usize = 20;
+
+/// The process and its routes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The program's version.
+    pub version: String,
+    /// The group's name.
+    pub group: Option<String>,
+    /// What the process is doing.
+    pub phase: Phase,
+    /// When it began, in seconds since 1970, as all times here.
+    pub started: f64,
+    /// How many configurations were applied.
+    pub generation: u64,
+    /// Hash of the running configuration's files.
+    pub hash: String,
+    /// When it was applied.
+    pub applied_at: f64,
+    /// Whether the files are watched.
+    pub watching: bool,
+    /// The rejected configuration in the files, while they differ from what runs.
+    pub rejected: Option<Rejection>,
+    /// The last reload's verdict.
+    pub last_reload: Option<LastReload>,
+    /// The routes by name.
+    pub routes: BTreeMap<String, RouteStatus>,
+}
+
+/// A verdict with its time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LastReload {
+    /// When it fell.
+    pub at: f64,
+    /// What it was.
+    #[serde(flatten)]
+    pub verdict: ReloadVerdict,
+}
+
+/// A condition as text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConditionStatus {
+    /// The state's name.
+    pub state: String,
+    /// Why, where there is something to say.
+    pub reason: Option<ReasonStatus>,
+    /// Since when.
+    pub since: f64,
+    /// When the next try is due.
+    pub next_try: Option<f64>,
+}
+
+/// A reason as code and text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReasonStatus {
+    /// From the closed set.
+    pub code: String,
+    /// In words.
+    pub text: String,
+}
+
+/// One route.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RouteStatus {
+    /// The user's words about it.
+    pub about: Option<String>,
+    /// Its condition: as well as its worst flow.
+    #[serde(flatten)]
+    pub condition: ConditionStatus,
+    /// Records behind, over all flows; `null` until all are known.
+    pub lag: Option<i64>,
+    /// Over all flows.
+    #[serde(flatten)]
+    pub rate: Rate,
+    /// Its flows.
+    pub flows: Vec<FlowStatus>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// The source cluster's name.
+    pub source: String,
+    /// The target cluster's name.
+    pub target: String,
+    /// The consumer group.
+    pub consumer_group: String,
+    /// Its condition.
+    #[serde(flatten)]
+    pub condition: ConditionStatus,
+    /// Records behind; `null` until every partition's is known.
+    pub lag: Option<i64>,
+    /// How fast it is.
+    #[serde(flatten)]
+    pub rate: Rate,
+    /// Records fetched and not resolved.
+    pub in_flight_records: u64,
+    /// Their bytes.
+    pub in_flight_bytes: u64,
+    /// Times that it was started again after a failure.
+    pub restarts: u64,
+    /// Source topics that match.
+    pub topics: usize,
+    /// Partitions that this process owns.
+    pub partitions: usize,
+    /// Partitions that are failed or stalled; all of them on a route's own page.
+    pub partitions_listed: Vec<PartitionStatus>,
+    /// The counters by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// One source partition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PartitionStatus {
+    /// The source topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Its condition.
+    #[serde(flatten)]
+    pub condition: ConditionStatus,
+    /// Every offset below is resolved.
+    pub watermark: Option<i64>,
+    /// The last committed value.
+    pub committed: Option<i64>,
+    /// Records behind.
+    pub lag: Option<i64>,
+}
+
+/// Which partitions are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Those in trouble, and not too many.
+    Troubled,
+    /// All.
+    All,
+}
+
+/// The name of a state, as in JSON and metrics.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Starting => "starting",
+        State::Running => "running",
+        State::Lagging => "lagging",
+        State::Stalled => "stalled",
+        State::Paused => "paused",
+        State::Draining => "draining",
+        State::Failed => "failed",
+        State::Stopped => "stopped",
+    }
+}
+
+/// Seconds since 1970.
+pub fn seconds(at: SystemTime) -> f64 {
+    at.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0.0, |since| (since.as_secs_f64() * 1e3).round() / 1e3)
+}
+
+impl From<&Condition> for ConditionStatus {
+    fn from(condition: &Condition) -> Self {
+        let reason = condition.reason.as_ref();
+        Self {
+            state: state_name(condition.state).to_owned(),
+            reason: reason.map(|reason| ReasonStatus {
+                code: reason.code().to_owned(),
+                text: reason.to_string(),
+            }),
+            since: seconds(condition.since),
+            next_try: condition.next_try.map(seconds),
+        }
+    }
+}
+
+impl From<&Snapshot> for Status {
+    fn from(snapshot: &Snapshot) -> Self {
+        let process = &snapshot.process;
+        let routes = snapshot.routes.iter();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            group: process.group.as_ref().map(ToString::to_string),
+            phase: process.phase,
+            started: seconds(process.started),
+            generation: process.generation,
+            hash: process.hash.clone(),
+            applied_at: seconds(process.applied_at),
+            watching: process.watch == Watch::On,
+            rejected: process.rejected.clone(),
+            last_reload: process.last_reload.clone().map(|(at, verdict)| LastReload {
+                at: seconds(at),
+                verdict,
+            }),
+            routes: routes
+                .map(|(name, route)| (name.to_string(), route_status(route, Detail::Troubled)))
+                .collect(),
+        }
+    }
+}
+
+/// The status of one route.
+pub fn route_status(route: &RouteView, detail: Detail) -> RouteStatus {
+    let flows: Vec<FlowStatus> = route.flows.iter().map(|f| flow_status(f, detail)).collect();
+    let lags: Option<Vec<i64>> = flows.iter().map(|flow| flow.lag).collect();
+    RouteStatus {
+        about: route.about.clone(),
+        condition: (&route.condition()).into(),
+        lag: lags.map(|lags| lags.iter().sum()),
+        rate: Rate {
+            records_per_second: flows.iter().map(|f| f.rate.records_per_second).sum(),
+            bytes_per_second: flows.iter().map(|f| f.rate.bytes_per_second).sum(),
+        },
+        flows,
+    }
+}
+
+fn flow_status(entry: &FlowEntry, detail: Detail) -> FlowStatus {
+    let view = &entry.view;
+    let partitions = view.partitions();
+    let (lag, known) = view.lag();
+    let totals = entry.totals();
+    FlowStatus {
+        source: entry.id.source.clone(),
+        target: entry.id.target.clone(),
+        consumer_group: view.group.clone(),
+        condition: (&view.condition()).into(),
+        lag: (known && !partitions.is_empty()).then_some(lag),
+        rate: entry.rate,
+        in_flight_records: Counters::get(&view.counters.in_flight_records),
+        in_flight_bytes: Counters::get(&view.counters.in_flight_bytes),
+        restarts: entry.restarts,
+        topics: view.topics().len(),
+        partitions: partitions.len(),
+        partitions_listed: listed(&partitions, detail),
+        counters: totals
+            .iter()
+            .map(|(counted, value)| (counted.raw_name().to_owned(), value))
+            .collect(),
+    }
+}
+
+fn listed(
+    partitions: &BTreeMap<TopicPartition, PartitionView>,
+    detail: Detail,
+) -> Vec<PartitionStatus> {
+    let (wanted, most): (fn(State) -> bool, usize) = match detail {
+        Detail::All => (|_| true, usize::MAX),
+        Detail::Troubled => (|s| matches!(s, State::Failed | State::Stalled), TROUBLED),
+    };
+    partitions
+        .iter()
+        .filter(|(_, partition)| wanted(partition.condition.state))
+        .take(most)
+        .map(|(at, partition)| PartitionStatus {
+            topic: at.topic.to_string(),
+            partition: at.partition,
+            condition: (&partition.condition).into(),
+            watermark: partition.watermark,
+            committed: partition.committed,
+            lag: partition.lag(),
+        })
+        .collect()
+}

@@ -1,0 +1,214 @@
+use super::*;
+use crate::admin::client::{Answer, Method, ask};
+use crate::admin::status::Status;
+use crate::observe::{Counters, Reason, State};
+use crate::supervisor::event::Steered;
+use crate::supervisor::testing::{Fakes, name, route, spec};
+use crate::supervisor::{Event, Limits, LoadedConfig, ReloadVerdict, Signal, Supervisor};
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// A served board, with a supervisor that the test turns by hand.
+struct Bench {
+    admin: Admin,
+    supervisor: Supervisor,
+    inbox: UnboundedReceiver<Event>,
+    flows: Arc<Fakes>,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (events, inbox) = EventSender::channel();
+        let board = Arc::new(Board::default());
+        let flows = Arc::new(Fakes::default());
+        let desk = Desk {
+            board: board.clone(),
+            events: events.clone(),
+        };
+        let admin = AdminSpec {
+            listen: Some(([127, 0, 0, 1], 0).into()),
+            socket: Some(folder.path().join("mirror.sock")),
+        };
+        let admin = Admin::start(&admin, &name("default"), desk).unwrap();
+        let mut supervisor = Supervisor::new(flows.clone(), events, board, Limits::default());
+        let first = LoadedConfig {
+            spec: Arc::new(spec(vec![route("a"), route("b")])),
+            hash: "first".into(),
+            files: Vec::new(),
+            warnings: String::new(),
+        };
+        supervisor.begin(first, Instant::now());
+        Self {
+            admin,
+            supervisor,
+            inbox,
+            flows,
+            _folder: folder,
+        }
+    }
+
+    fn ask(&self, method: Method, path: &str) -> Answer {
+        let places = [self.admin.socket().to_owned()];
+        ask(&places, method, path, Duration::from_secs(20)).unwrap()
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask(Method::Get, path)
+    }
+}
+
+#[test]
+fn ready_when_every_flow_is_past_starting_and_not_while_stopping() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.get("/livez").code, 200);
+    bench.flows.last("a").view.become_(State::Lagging, None);
+    let waiting = bench.get("/readyz");
+    assert_eq!(waiting.code, 503);
+    assert!(
+        waiting.body.contains("route b (lisbon -> hub): starting"),
+        "{}",
+        waiting.body
+    );
+    assert!(!waiting.body.contains("route a"));
+    bench.flows.last("b").view.become_(State::Running, None);
+    assert_eq!(bench.get("/readyz").code, 200);
+    bench
+        .supervisor
+        .handle(Event::Signal(Signal::Stop), Instant::now());
+    assert_eq!(bench.get("/readyz").code, 503);
+}
+
+#[test]
+fn metrics_exist_with_zero_and_read_the_counters() {
+    let bench = Bench::new();
+    let before = bench.get("/metrics").body;
+    assert!(
+        before
+            .contains(r#"mirror_fetched_records_total{route="a",source="lisbon",target="hub"} 0"#),
+        "{before}"
+    );
+    let counters = &bench.flows.last("a").view.counters;
+    Counters::add(&counters.fetched_records, 7);
+    Counters::add(&counters.delay_us_sum, 1_500_000);
+    Counters::set(&counters.in_flight_records, 3);
+    let text = bench.get("/metrics").body;
+    for line in [
+        r#"mirror_fetched_records_total{route="a",source="lisbon",target="hub"} 7"#,
+        r#"mirror_delay_seconds_total{route="a",source="lisbon",target="hub"} 1.5"#,
+        r#"mirror_in_flight_records{route="a",source="lisbon",target="hub"} 3"#,
+        r#"mirror_route_state{route="a",state="starting"} 1"#,
+        r#"mirror_route_state{route="a",state="failed"} 0"#,
+        "mirror_generation 1",
+        "mirror_reload_success 1",
+        r#"mirror_reloads_total{result="rejected"} 0"#,
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn status_is_one_document_and_a_route_has_a_page() {
+    let bench = Bench::new();
+    let reason = Reason::Unreachable {
+        cluster: "hub".into(),
+        detail: "refused".into(),
+    };
+    bench
+        .flows
+        .last("a")
+        .view
+        .become_(State::Failed, Some(reason));
+    let status: Status = serde_json::from_str(&bench.get("/api/v1/status").body).unwrap();
+    assert_eq!(status.routes["a"].condition.state, "failed");
+    let reason = status.routes["a"].condition.reason.as_ref().unwrap();
+    assert_eq!(
+        (reason.code.as_str(), status.generation),
+        ("unreachable", 1)
+    );
+    assert_eq!(bench.get("/api/v1/routes/b").code, 200);
+    assert_eq!(bench.get("/api/v1/routes/c").code, 404);
+}
+
+#[test]
+fn a_reload_waits_for_its_verdict() {
+    let mut bench = Bench::new();
+    let socket = vec![bench.admin.socket().to_owned()];
+    let patience = Duration::from_secs(20);
+    let asking =
+        std::thread::spawn(move || ask(&socket, Method::Post, "/api/v1/reload", patience).unwrap());
+    let Some(Event::Reload { reply }) = bench.inbox.blocking_recv() else {
+        panic!()
+    };
+    let verdict = ReloadVerdict::Rejected {
+        generation: 1,
+        error: "x".into(),
+        hash: None,
+    };
+    reply.send(verdict.clone()).unwrap();
+    let answer = asking.join().unwrap();
+    assert_eq!(answer.code, 409);
+    assert_eq!(
+        serde_json::from_str::<ReloadVerdict>(&answer.body).unwrap(),
+        verdict
+    );
+}
+
+#[test]
+fn pausing_a_route_that_is_not_there_is_said() {
+    let mut bench = Bench::new();
+    let socket = vec![bench.admin.socket().to_owned()];
+    let asking = std::thread::spawn(move || {
+        ask(
+            &socket,
+            Method::Post,
+            "/api/v1/routes/x/pause",
+            Duration::from_secs(20),
+        )
+        .unwrap()
+    });
+    let Some(Event::Pause { reply, .. }) = bench.inbox.blocking_recv() else {
+        panic!()
+    };
+    reply.send(Steered::Unknown).unwrap();
+    assert_eq!(asking.join().unwrap().code, 404);
+}
+
+#[test]
+fn tcp_may_look_and_not_change() {
+    let bench = Bench::new();
+    let ask = |request: &str| {
+        let mut tcp = std::net::TcpStream::connect(bench.admin.address().unwrap()).unwrap();
+        write!(
+            tcp,
+            "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        tcp.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask("GET /livez").starts_with("HTTP/1.1 200"));
+    assert!(ask("POST /api/v1/reload").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_busy_port_is_an_error_that_says_what_to_do() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let spec = AdminSpec {
+        listen: bench.admin.address(),
+        socket: Some(folder.path().join("other.sock")),
+    };
+    let desk = Desk {
+        board: Arc::new(Board::default()),
+        events: EventSender::channel().0,
+    };
+    let error = Admin::start(&spec, &name("default"), desk)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("choose another address"), "{error}");
+}

@@ -1,0 +1,104 @@
+//! Where the engine, the loader, `check` and the schema are plugged into the commands.
+
+use super::{CheckRequest, LoadRequest, NoDataLoss, OutputFormat, Program, check, text};
+use crate::cli::program::Warnings;
+use crate::config::render::{self, Colour};
+use crate::config::{self, LoadOptions, Loaded, loss};
+use crate::exit::Exit;
+use crate::flow::{self, Environment, FlowSpec};
+use crate::logging;
+use crate::supervisor::{LoadedConfig, OnExit, RejectedConfig};
+use std::sync::Arc;
+
+/// The program as it is shipped.
+pub fn program() -> Program {
+    embedding(Environment::default())
+}
+
+/// The program with handlers and listeners that an embedding program brings.
+pub fn embedding(environment: Environment) -> Program {
+    let (for_flows, for_load, for_check) = (environment.clone(), environment.clone(), environment);
+    Program {
+        flows: Arc::new(move |spec: FlowSpec, on_exit: OnExit| {
+            flow::spawn(spec, &for_flows, on_exit)
+        }),
+        load: Arc::new(move |request: &LoadRequest| load(request, &for_load)),
+        check: Arc::new(move |request: &CheckRequest| check_files(request, &for_check)),
+        schema: || config::schema::text(),
+    }
+}
+
+fn options(environment: &Environment) -> LoadOptions<'_> {
+    LoadOptions {
+        environment: &config::process_environment,
+        registry: &environment.handlers,
+        listeners: &environment.listeners,
+    }
+}
+
+fn load(request: &LoadRequest, environment: &Environment) -> Result<LoadedConfig, RejectedConfig> {
+    let colour = colour(request.colour);
+    let loaded =
+        config::load(&request.files, &options(environment)).map_err(|rejected| RejectedConfig {
+            first_error: rejected.first_error(),
+            rendered: rejected.render(colour),
+            hash: Some(rejected.hash.clone()),
+            files: rejected.files.clone(),
+        })?;
+    if request.no_data_loss == NoDataLoss::Required {
+        refuse_losses(&loaded, colour)?;
+    }
+    Ok(LoadedConfig {
+        warnings: loaded.render(colour),
+        hash: loaded.hash,
+        files: loaded.files,
+        spec: Arc::new(loaded.spec),
+    })
+}
+
+/// `--no-data-loss`: what gives up on a record on purpose is refused.
+fn refuse_losses(loaded: &Loaded, colour: Colour) -> Result<(), RejectedConfig> {
+    let losses = loss::no_data_loss(loaded);
+    let Some(first) = losses.first() else {
+        return Ok(());
+    };
+    Err(RejectedConfig {
+        first_error: first.one_line(),
+        rendered: render::render(&losses, &loaded.document.sources, colour),
+        hash: Some(loaded.hash.clone()),
+        files: loaded.files.clone(),
+    })
+}
+
+fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
+    let format = match request.format {
+        OutputFormat::Text => check::Format::Text(colour(request.colour)),
+        OutputFormat::Json => check::Format::Json,
+    };
+    let options = check::CheckOptions {
+        load: options(environment),
+        format,
+        warnings: match request.warnings {
+            Warnings::Allow => check::Warnings::Allow,
+            Warnings::Deny => check::Warnings::Deny,
+        },
+        demand: match request.no_data_loss {
+            NoDataLoss::Required => check::Demand::NoDataLoss,
+            NoDataLoss::AsWritten => check::Demand::Sound,
+        },
+    };
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+    match check::run(&request.files, &options, &mut out, &mut err) {
+        Ok(check::Outcome::Ok) => Exit::Done,
+        Ok(check::Outcome::Invalid) => Exit::No,
+        Ok(check::Outcome::WarningsDenied) => Exit::Warnings,
+        Err(error) => text::fail(&format!("the result cannot be written: {error}"), Exit::No),
+    }
+}
+
+fn colour(of: logging::Colour) -> Colour {
+    match of {
+        logging::Colour::On => Colour::Always,
+        logging::Colour::Off => Colour::Never,
+    }
+}

@@ -1,0 +1,83 @@
+//! What the commands are built upon: the loader, the engine, `check` and the schema, given by
+//! whoever links the program (or embeds it with handlers of its own).
+
+use super::OutputFormat;
+use crate::exit::Exit;
+use crate::logging::Colour;
+use crate::supervisor::{Flows, LoadedConfig, RejectedConfig};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Loads a configuration.
+pub type LoadFiles =
+    Arc<dyn Fn(&LoadRequest) -> Result<LoadedConfig, RejectedConfig> + Send + Sync>;
+
+/// Checks files and prints the result.
+pub type CheckFiles = Arc<dyn Fn(&CheckRequest) -> Exit + Send + Sync>;
+
+/// The parts that the commands work with.
+#[derive(Clone)]
+pub struct Program {
+    /// The engine.
+    pub flows: Arc<dyn Flows>,
+    /// The configuration loader.
+    pub load: LoadFiles,
+    /// The work of `mirror check`.
+    pub check: CheckFiles,
+    /// The JSON schema of the file.
+    pub schema: fn() -> String,
+}
+
+/// What to load, and how strictly.
+#[derive(Clone, Debug)]
+pub struct LoadRequest {
+    /// Files or folders, in order.
+    pub files: Vec<PathBuf>,
+    /// Whether settings that give up on records are refused.
+    pub no_data_loss: NoDataLoss,
+    /// Whether rendered diagnostics may use colour.
+    pub colour: Colour,
+}
+
+/// Whether settings that give up on a record on purpose are refused (`--no-data-loss`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoDataLoss {
+    /// They are.
+    Required,
+    /// The file may use them.
+    AsWritten,
+}
+
+impl From<bool> for NoDataLoss {
+    fn from(flag: bool) -> Self {
+        if flag {
+            NoDataLoss::Required
+        } else {
+            NoDataLoss::AsWritten
+        }
+    }
+}
+
+/// What `mirror check` is asked.
+#[derive(Clone, Debug)]
+pub struct CheckRequest {
+    /// Files or folders, in order.
+    pub files: Vec<PathBuf>,
+    /// How the result looks.
+    pub format: OutputFormat,
+    /// What warnings mean for the exit code.
+    pub warnings: Warnings,
+    /// Whether settings that give up on records are refused.
+    pub no_data_loss: NoDataLoss,
+    /// Whether colour may be used.
+    pub colour: Colour,
+}
+
+/// What warnings mean for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warnings {
+    /// Nothing.
+    Allow,
+    /// Exit 3.
+    Deny,
+}
