@@ -142,7 +142,7 @@ impl Admin {
         let mut list = TopicPartitionList::new();
         (0..self.partitions(topic)).for_each(|p| drop(list.add_partition(topic, p)));
         let answer = consumer.committed_offsets(list, ASK).expect("committed offsets");
-        let offsets = answer.elements().iter().filter_map(|e| match e.offset() {
+        let offsets = answer.elements().into_iter().filter_map(|e| match e.offset() {
             Offset::Offset(at) => Some((e.partition(), at)),
             _ => None,
         });

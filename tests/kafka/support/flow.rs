@@ -115,11 +115,6 @@ impl Flow {
         self.wait_exit(Duration::from_secs(30))
     }
 
-    /// Stops it at once, and waits for its end.
-    pub fn abort(self) -> FlowExit {
-        self.handle.abort();
-        self.wait_exit(Duration::from_secs(30))
-    }
 }
 
 /// The engine's log, if `LOG` says which of it.

@@ -7,6 +7,7 @@ pub mod checker;
 pub mod cluster;
 pub mod expected;
 pub mod flow;
+pub mod process;
 pub mod pulse;
 mod raw;
 pub mod reader;

@@ -116,11 +116,6 @@ impl Reader {
         open
     }
 
-    /// Everything read so far.
-    pub fn sights(&self) -> &Sights {
-        &self.sights
-    }
-
     /// The records of one partition, if they are kept.
     pub fn records(&self, topic: &str, partition: i32) -> &[Record] {
         self.raw.get(&(topic.to_owned(), partition)).map_or(&[], Vec::as_slice)

@@ -121,11 +121,6 @@ impl Writer {
         self.expected.push(&lane, record.fingerprint());
     }
 
-    /// A record that is not stamped and not expected.
-    pub fn write_raw(&mut self, topic: &str, partition: i32, record: &Record) {
-        self.send(&raw::name(topic), partition, record);
-    }
-
     /// `each` more records for every partition of every field, in turn.
     pub fn fill(&mut self, fields: &[Field], each: u64) {
         for _ in 0..each {
