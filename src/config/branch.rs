@@ -57,6 +57,9 @@ pub fn distance(branch: &[ValidationError<'static>], at: &str) -> usize {
             Kind::Required { .. } if here => 100,
             Kind::AdditionalProperties { unexpected } if here => 20 * unexpected.len(),
             Kind::Constant { .. } => 50,
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } if here => {
+                context.iter().map(|b| distance(b, at)).min().unwrap_or(1)
+            }
             _ => 1,
         }
     };

@@ -26,10 +26,13 @@ pub fn conform(document: &mut Document, found: &mut Vec<Diagnostic>) -> Vec<Stri
         document,
         found,
         wrong: Vec::new(),
+        meant: Vec::new(),
+        missing: Vec::new(),
     };
     for error in validator.iter_errors(&document.value) {
         faults.report(&error);
     }
+    faults.report_missing();
     let mut wrong = faults.wrong;
     wrong.extend(document.unset.iter().cloned());
     for pointer in &wrong {
@@ -76,6 +79,10 @@ struct Faults<'a> {
     document: &'a Document,
     found: &'a mut Vec<Diagnostic>,
     wrong: Vec<String>,
+    /// The keys that unknown ones were meant to be.
+    meant: Vec<String>,
+    /// What is missing, with the keys that would fill the gap.
+    missing: Vec<(Vec<String>, Diagnostic)>,
 }
 
 impl Faults<'_> {
@@ -126,6 +133,8 @@ impl Faults<'_> {
             let key = pointer::child(at, name);
             let place = self.document.place_of_key(&key);
             let help = suggest::help(name, known.iter().map(String::as_str));
+            let near = suggest::nearest(name, known.iter().map(String::as_str));
+            self.meant.extend(near.map(|near| pointer::child(at, near)));
             let message = format!("unknown key `{name}`");
             self.found
                 .push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
@@ -135,10 +144,24 @@ impl Faults<'_> {
 
     /// Nothing is taken out: an absent field is a field that is not read.
     fn missing(&mut self, at: &str, name: &str) {
-        let place = self.document.place_of_key(at);
         let message = format!("{} has no `{name}`", self.subject(at));
-        self.found
-            .push(Diagnostic::new(Code::MissingKey, place, message));
+        self.lacks(at, &[name], message);
+    }
+
+    fn lacks(&mut self, at: &str, names: &[&str], message: String) {
+        let place = self.document.place_of_key(at);
+        let diagnostic = Diagnostic::new(Code::MissingKey, place, message);
+        let keys = names.iter().map(|name| pointer::child(at, name)).collect();
+        self.missing.push((keys, diagnostic));
+    }
+
+    /// A misspelt key is one mistake, not also a missing one.
+    fn report_missing(&mut self) {
+        for (keys, diagnostic) in std::mem::take(&mut self.missing) {
+            if !keys.iter().any(|key| self.meant.contains(key)) {
+                self.found.push(diagnostic);
+            }
+        }
     }
 
     fn wrong_type(&mut self, at: &str, value: &Value, expected: &[String]) {
@@ -218,7 +241,8 @@ impl Faults<'_> {
             "{subject} must have exactly one of {}",
             suggest::list(&names)
         );
-        self.say(at, Code::MissingKey, message, None);
+        self.lacks(at, &names, message);
+        self.wrong.push(at.to_owned());
     }
 
     fn say(&mut self, at: &str, code: Code, message: String, help: Option<String>) {

@@ -172,3 +172,7 @@ fn tests(document: &Document) -> Vec<Value> {
 
 #[cfg(test)]
 mod config_tests;
+#[cfg(test)]
+mod example_tests;
+#[cfg(test)]
+mod setting_tests;

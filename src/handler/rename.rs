@@ -221,7 +221,7 @@ fn compile_choices(list: &[ToSpec], so_far: TopicSoFar, place: &Place<'_>) -> Op
 }
 
 fn compile_headers(entries: &Entries, place: &Place<'_>) -> Option<Vec<(String, String)>> {
-    let compiled = names(entries, place, |old, new, place| {
+    names(entries, place, |old, new, place| {
         if new.is_empty() {
             return place.fault("a header's new name is empty");
         }
@@ -230,8 +230,7 @@ fn compile_headers(entries: &Entries, place: &Place<'_>) -> Option<Vec<(String, 
             return place.fault_with_help("headers are named here without `header.`", help);
         }
         Some((old.to_owned(), new.to_owned()))
-    });
-    compiled
+    })
 }
 
 fn compile_fields(entries: &Entries, place: &Place<'_>) -> Option<Vec<FieldRename>> {

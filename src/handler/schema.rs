@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 
 /// What a path looks like.
 const PATH: &str = r"^(topic|partition|offset|timestamp|header\..+|(key|value)([.\[].+)?)$";
-/// A path that has operators or literals behind it in a predicate.
-const TESTED_PATH: &str = PATH;
 
 /// Optional means left out, not null: takes the null from every optional property.
 pub(super) fn without_null(schema: &mut Schema) {
@@ -94,7 +92,7 @@ pub(super) fn predicate(itself: &Schema) -> Schema {
                     "not": {"description": "This does not hold.", "allOf": [itself]},
                 },
                 "patternProperties": {
-                    TESTED_PATH: {"anyOf": [one_or_more, operators]},
+                    PATH: {"anyOf": [one_or_more, operators]},
                 },
                 "additionalProperties": false,
             },

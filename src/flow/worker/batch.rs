@@ -93,6 +93,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let chain = owned.chain.clone()?;
         let (cost, bytes) = (batch.cost(), batch.bytes());
         let records = batch.records.len() as u64;
+        let sparse = sparse(&batch.records, first, last);
         owned.leader_epoch = batch.records.last().map_or(-1, FetchedRecord::leader_epoch);
         if owned.in_flight == 0 {
             owned.last_progress = Instant::now();
@@ -106,6 +107,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             batch: owned.tracker.register(first, last),
             first,
             records,
+            sparse,
             cost,
             since: Instant::now(),
             open: 0,
@@ -240,9 +242,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let c = ticket.counts;
         let (delivered, discarded) = match ticket.cut_at() {
             None => (c.forwarded, 0),
-            // Of a batch that was cut, what lies before the cut counts as its lane counted it; the
-            // rest is fetched and counted again.
-            Some(_) => (0, ticket.records - c.dropped - c.skipped - c.dead_lettered),
+            // What lies before the cut is settled; the rest is fetched and counted again. Where a lane
+            // dropped some records it is not known on which side they lay: delivered is a lower bound.
+            Some(cut) => {
+                let otherwise = c.dropped + c.skipped + c.dead_lettered;
+                let before = ticket.records_before(cut);
+                let delivered = before.saturating_sub(otherwise).min(c.forwarded);
+                (delivered, ticket.records - delivered - otherwise)
+            }
         };
         Counters::add(&counters.delivered_records, delivered);
         Counters::add(&counters.discarded_records, discarded);
@@ -293,6 +300,16 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let detail = format!("{tp} at offset {offset}: {detail}");
         self.finish(WorkerExit::AbortRoute(Reason::Aborted { detail }));
     }
+}
+
+/// How far each record lies behind the first, if some offsets between them have no record.
+fn sparse<R: FetchedRecord>(records: &[R], first: Offset, last: Offset) -> Vec<u32> {
+    let span = last.distance(first).map(|d| d as usize);
+    if span == records.len().checked_sub(1) {
+        return Vec::new();
+    }
+    let distance = |r: &R| r.offset().distance(first).unwrap_or(u32::MAX);
+    records.iter().map(distance).collect()
 }
 
 fn backlog_end<R: FetchedRecord>(backlog: &std::collections::VecDeque<Batch<R>>) -> Offset {

@@ -14,6 +14,8 @@ pub(super) struct Ticket {
     pub(super) batch: BatchId,
     pub(super) first: Offset,
     pub(super) records: u64,
+    /// How far each record lies behind the first, if some offsets between them have no record.
+    pub(super) sparse: Vec<u32>,
     pub(super) cost: u64,
     pub(super) since: Instant,
     /// Outputs enqueued and not settled. Below zero while outcomes come before the lane's word.
@@ -56,6 +58,15 @@ impl Ticket {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// How many of the batch's records lie before `offset`.
+    pub(super) fn records_before(&self, offset: Offset) -> u64 {
+        let distance = offset.distance(self.first).unwrap_or(0);
+        if self.sparse.is_empty() {
+            return u64::from(distance).min(self.records);
+        }
+        self.sparse.partition_point(|d| *d < distance) as u64
     }
 
     /// Notes a failed output; the lowest one counts.

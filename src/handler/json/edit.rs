@@ -1,7 +1,7 @@
-//! Edits of every field that a path matches: removed, renamed, replaced.
+//! Edits of every field that a path matches: removed, renamed.
 //!
 //! Reading takes the last of a repeated name; these take all of them, so that a field that was
-//! removed or masked is not left behind for a reader that takes the first.
+//! removed is not left behind for a reader that takes the first.
 
 use super::Segment;
 use super::scan::{self, Member, Span};
@@ -131,25 +131,6 @@ pub(crate) fn rename(
     Ok(apply(document, edits))
 }
 
-/// Replaces what `path` matches by what `replacement` makes of its bytes; `None` from it leaves
-/// the field. `None` if nothing changes.
-///
-/// # Errors
-/// As [`every`], and what `replacement` gives.
-pub(crate) fn replace(
-    document: &[u8],
-    path: &[Segment],
-    replacement: &mut dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>, Failure>,
-) -> Result<Option<Vec<u8>>, Failure> {
-    let mut edits = Edits::new();
-    for span in every(document, path)? {
-        if let Some(new) = replacement(&document[span.clone()])? {
-            edits.push((span, new));
-        }
-    }
-    Ok(apply(document, edits))
-}
-
 fn is_named(document: &[u8], member: &Member, name: &str) -> bool {
     text::token_is(&document[member.name.clone()], name)
 }
@@ -239,16 +220,5 @@ mod tests {
             Some(r#"{"user":2}"#)
         );
         assert_eq!(renamed(r#"{"a":1}"#), None);
-    }
-
-    #[test]
-    fn replaces_every_match() {
-        let document = br#"{"i":[{"s":1},{"s":2}]}"#;
-        let path = [name("i"), Segment::Each, name("s")];
-        let changed = replace(document, &path, &mut |_| Ok(Some(b"null".to_vec())));
-        assert_eq!(
-            changed,
-            Ok(Some(br#"{"i":[{"s":null},{"s":null}]}"#.to_vec()))
-        );
     }
 }

@@ -118,8 +118,8 @@ fn every_step() -> Vec<Value> {
 }
 
 fn nullable_bytes() -> impl Strategy<Value = Option<Vec<u8>>> {
-    let document = documents().prop_map(|d| d.to_string().into_bytes());
-    let broken = (document.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+    let document = || documents().prop_map(|d| d.to_string().into_bytes());
+    let broken = (document(), any::<prop::sample::Index>(), any::<u8>()).prop_map(
         |(mut bytes, at, byte)| {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -127,7 +127,7 @@ fn nullable_bytes() -> impl Strategy<Value = Option<Vec<u8>>> {
         },
     );
     let arbitrary = prop::collection::vec(any::<u8>(), 0..24);
-    prop::option::weighted(0.9, prop_oneof![document, broken, arbitrary])
+    prop::option::weighted(0.9, prop_oneof![document(), broken, arbitrary])
 }
 
 fn of_bytes<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Record<'a> {

@@ -1,0 +1,98 @@
+//! Where a flow starts, and that it goes on where it stopped.
+
+use crate::support::checker::check;
+use crate::support::cluster::{Admin, pair};
+use crate::support::expected::Expected;
+use crate::support::flow::Flow;
+use crate::support::reader::read;
+use crate::support::route::{cluster, flow_spec, route, workers};
+use crate::support::wait::PATIENCE;
+use crate::support::workload::{Load, Writer, field, fill};
+use mirror::config::spec::{RouteSpec, Start, Until};
+use mirror::flow::FlowExit;
+use std::time::Duration;
+
+fn start(spec: RouteSpec) -> Flow {
+    let pair = pair();
+    let source = cluster("source", &pair.source.bootstrap());
+    Flow::start(flow_spec(spec, source, cluster("target", &pair.target.bootstrap())))
+}
+
+fn leave_out_first(expected: &mut Expected, topic: &str, partitions: i32, records: u64) {
+    for partition in 0..partitions {
+        (0..records).for_each(|n| expected.leave_out((topic.to_owned(), partition), n));
+    }
+}
+
+#[test]
+fn latest_begins_at_the_end_once_and_what_is_found_later_at_its_beginning() {
+    let source = pair().source.bootstrap();
+    let admin = Admin::new(&source);
+    admin.create("latest-old", 3, &[]);
+    let mut old = fill(&source, &[field("latest-old", 3)], 500);
+    leave_out_first(&mut old, "latest-old", 3, 500);
+    let spec = || RouteSpec { start: Start::Latest, ..route("latest", "latest-.*", workers(2)) };
+    let flow = start(spec());
+    flow.wait_running(3);
+    let mut writer = Writer::resume(&source, old);
+    writer.fill(&[field("latest-old", 3)], 200);
+    // Filled before it is found.
+    admin.create("latest-new", 2, &[]);
+    writer.fill(&[field("latest-new", 2)], 300);
+    admin.grow("latest-old", 5);
+    writer.fill(&[field("latest-old", 5).only(3..5)], 300);
+    let expected = writer.finish();
+    flow.wait_settled(expected.total(), PATIENCE);
+    flow.wait_no_lag(PATIENCE);
+    assert_eq!(flow.drain(), FlowExit::Drained);
+
+    // Down, and the source goes on: latest applied once.
+    let mut writer = Writer::resume(&source, expected);
+    writer.fill(&[field("latest-old", 5), field("latest-new", 2)], 100);
+    let expected = writer.finish();
+    let flow = start(spec());
+    flow.wait_settled(700, PATIENCE);
+    assert_eq!(flow.drain(), FlowExit::Drained);
+    let verdict = check(&expected, &read(&pair().target.bootstrap(), ["latest-old", "latest-new"]), str::to_owned);
+    println!("latest: {verdict}");
+    verdict.assert_perfect();
+}
+
+#[test]
+fn drains_under_load_repeat_nothing() {
+    let topic = "restarts";
+    let source = pair().source.bootstrap();
+    Admin::new(&source).create(topic, 6, &[]);
+    let load = Load::start(&source, &[field(topic, 6)], 4000);
+    for _ in 0..5 {
+        let flow = start(route(topic, topic, workers(2)));
+        flow.wait_settled(1500, PATIENCE);
+        let in_flight = flow.in_flight();
+        assert_eq!(flow.drain(), FlowExit::Drained);
+        println!("{topic}: drained with {in_flight} in flight");
+    }
+    let expected = load.stop();
+    let flow = start(RouteSpec { until: Until::End, ..route(topic, topic, workers(2)) });
+    assert_eq!(flow.wait_exit(Duration::from_secs(60)), FlowExit::CaughtUp);
+    let verdict = check(&expected, &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    println!("{topic}: {verdict}");
+    verdict.assert_perfect();
+}
+
+#[test]
+fn until_end_of_a_halted_partition_fails_and_of_an_empty_topic_ends() {
+    let source = pair().source.bootstrap();
+    let (admin, hub) = (Admin::new(&source), Admin::new(&pair().target.bootstrap()));
+    admin.create("until-empty", 3, &[]);
+    let spec = |name: &str| RouteSpec { until: Until::End, ..route(name, name, workers(1)) };
+    assert_eq!(start(spec("until-empty")).wait_exit(PATIENCE), FlowExit::CaughtUp);
+
+    admin.create("until-halted", 1, &[]);
+    hub.create("until-halted", 1, &[("max.message.bytes", "2000")]);
+    let mut writer = Writer::new(&source);
+    let noise: Vec<u8> = (0..50_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    writer.write(&field("until-halted", 1), 0, |record| record.value = Some(noise));
+    writer.finish();
+    let exit = start(spec("until-halted")).wait_exit(PATIENCE);
+    assert!(matches!(&exit, FlowExit::Failed(reason) if reason.code() == "poison_record"), "{exit:?}");
+}

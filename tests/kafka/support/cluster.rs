@@ -1,0 +1,155 @@
+//! Clusters of the tests, and what is asked of them.
+//!
+//! Tests that do not break brokers share one pair: a start costs seconds of both cores. Their topics, groups and users
+//! are their own.
+
+use super::wait;
+use kafka_harness::{Cluster, start_all};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication,
+};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const ASK: Duration = Duration::from_secs(20);
+
+/// A source and a target.
+pub struct Pair {
+    pub source: Cluster,
+    pub target: Cluster,
+}
+
+static SHARED: Mutex<Option<Arc<Pair>>> = Mutex::new(None);
+
+/// The pair that tests share. The target has ACLs: clients without a name may do everything, `mirror` may do what is
+/// granted.
+pub fn pair() -> Arc<Pair> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pair) = &*shared {
+        return pair.clone();
+    }
+    let target = || Cluster::builder("target").sasl_plain("mirror", "secret").acls(&[]);
+    let [source, target] = start_all([settings(Cluster::builder("source")), settings(target())]).expect("two clusters");
+    let pair = Arc::new(Pair { source, target });
+    *shared = Some(pair.clone());
+    // SAFETY: `end_shared` takes no argument and does not unwind.
+    unsafe { libc::atexit(end_shared) };
+    pair
+}
+
+/// Settings that all clusters of these tests have: chosen timestamps are old, and nothing may expire for it.
+pub fn settings(builder: kafka_harness::ClusterBuilder) -> kafka_harness::ClusterBuilder {
+    builder.property("log.retention.ms", "-1")
+}
+
+/// A static is never dropped, and brokers should not outlive the tests by a folder.
+extern "C" fn end_shared() {
+    drop(SHARED.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+/// Asks and changes a cluster with the client library of the tests.
+pub struct Admin {
+    client: AdminClient<DefaultClientContext>,
+    consumer: BaseConsumer,
+    runtime: tokio::runtime::Runtime,
+    bootstrap: String,
+}
+
+impl Admin {
+    /// An admin at `bootstrap`.
+    pub fn new(bootstrap: &str) -> Self {
+        let mut config = ClientConfig::new();
+        config
+            .set("bootstrap.servers", bootstrap)
+            .set("group.id", "admin")
+            .set("isolation.level", "read_committed");
+        Self {
+            client: config.create().expect("an admin client"),
+            consumer: config.create().expect("a consumer"),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
+            bootstrap: bootstrap.to_owned(),
+        }
+    }
+
+    /// Creates a topic, with as many copies as the cluster's default, and waits until it is there.
+    pub fn create(&self, topic: &str, partitions: i32, configs: &[(&str, &str)]) {
+        let mut new = NewTopic::new(topic, partitions, TopicReplication::Fixed(-1));
+        for (key, value) in configs {
+            new = new.set(key, value);
+        }
+        let answer = self.runtime.block_on(self.client.create_topics([&new], &options())).expect("an answer");
+        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("create {t}: {e}"))));
+        wait::until(&format!("{topic} is there"), ASK, || self.partitions(topic) == partitions);
+    }
+
+    /// Deletes a topic, and waits until it is gone.
+    pub fn delete(&self, topic: &str) {
+        let answer = self.runtime.block_on(self.client.delete_topics(&[topic], &options())).expect("an answer");
+        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("delete {t}: {e}"))));
+        wait::until(&format!("{topic} is gone"), ASK, || self.partitions(topic) == 0);
+    }
+
+    /// Grows a topic.
+    pub fn grow(&self, topic: &str, partitions: usize) {
+        let new = NewPartitions::new(topic, partitions);
+        let answer = self.runtime.block_on(self.client.create_partitions([&new], &options())).expect("an answer");
+        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("grow {t}: {e}"))));
+    }
+
+    /// Sets one setting of a topic; the others go back to their defaults.
+    pub fn set(&self, topic: &str, key: &str, value: &str) {
+        let change = AlterConfig::new(ResourceSpecifier::Topic(topic)).set(key, value);
+        let answer = self.runtime.block_on(self.client.alter_configs([&change], &options())).expect("an answer");
+        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("set {key} of {t:?}: {e}"))));
+    }
+
+    /// Deletes the records of a partition before `before`, as retention does.
+    pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Offset(before)).expect("an offset");
+        let answer = self.runtime.block_on(self.client.delete_records(&list, &options())).expect("an answer");
+        answer.elements().iter().for_each(|e| e.error().expect("records deleted"));
+    }
+
+    /// A topic's partition count; 0 if there is none.
+    pub fn partitions(&self, topic: &str) -> i32 {
+        let metadata = self.consumer.fetch_metadata(None, ASK).expect("metadata");
+        let topic = metadata.topics().iter().find(|t| t.name() == topic);
+        topic.map_or(0, |t| i32::try_from(t.partitions().len()).expect("a count"))
+    }
+
+    /// Log start and end of a partition.
+    pub fn watermarks(&self, topic: &str, partition: i32) -> (i64, i64) {
+        self.consumer.fetch_watermarks(topic, partition, ASK).expect("watermarks")
+    }
+
+    /// The ends of all partitions of a topic, summed up.
+    pub fn end_sum(&self, topic: &str) -> i64 {
+        (0..self.partitions(topic)).map(|p| self.watermarks(topic, p).1).sum()
+    }
+
+    /// A group's committed offsets of a topic.
+    pub fn committed(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
+        let consumer: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", &self.bootstrap)
+            .set("group.id", group)
+            .create()
+            .expect("a consumer");
+        let mut list = TopicPartitionList::new();
+        (0..self.partitions(topic)).for_each(|p| drop(list.add_partition(topic, p)));
+        let answer = consumer.committed_offsets(list, ASK).expect("committed offsets");
+        let offsets = answer.elements().into_iter().filter_map(|e| match e.offset() {
+            Offset::Offset(at) => Some((e.partition(), at)),
+            _ => None,
+        });
+        offsets.collect()
+    }
+}
+
+fn options() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(ASK)).operation_timeout(Some(ASK))
+}

@@ -1,0 +1,217 @@
+//! `mirror` as its users run it: a file, a process, signals, and what it says of itself over HTTP.
+
+use super::wait::{self, PATIENCE};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The program under test.
+const MIRROR: &str = env!("CARGO_BIN_EXE_mirror");
+/// How long one question may take.
+const ASK: Duration = Duration::from_secs(10);
+/// A crashed member would block the group for librdkafka's 45 seconds.
+const SESSION_MS: u64 = 3000;
+
+/// A cluster of the file, without security.
+pub fn cluster(bootstrap: &str) -> Value {
+    let servers: Vec<&str> = bootstrap.split(',').collect();
+    json!({
+        "bootstrap_servers": servers,
+        "properties": { "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 500 },
+    })
+}
+
+/// A route of the file: `topics` is a regex.
+pub fn route(source: &str, target: &str, topics: &str) -> Value {
+    json!({
+        "source": source,
+        "target": target,
+        "topics": { "include": [topics] },
+        "commit_interval": "1s",
+        "discovery_interval": "1s",
+    })
+}
+
+/// A folder with a configuration file, and the address where its process can be asked.
+pub struct Setup {
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Setup {
+    /// Writes a file with these clusters and routes.
+    pub fn new(clusters: Value, routes: Value) -> Self {
+        // Taken and let go: mirror takes it again.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
+        let setup = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            port,
+        };
+        setup.write(clusters, routes);
+        setup
+    }
+
+    /// Replaces the file.
+    pub fn write(&self, clusters: Value, routes: Value) {
+        let file = json!({
+            "version": 1,
+            "clusters": clusters,
+            "routes": routes,
+            "reload": { "watch": false },
+            "admin": { "listen": format!("127.0.0.1:{}", self.port), "socket": self.folder.path().join("sock") },
+        });
+        let text = serde_yaml::to_string(&file).expect("YAML");
+        fs::write(self.file(), text).expect("the file is written");
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("mirror.yaml")
+    }
+
+    /// Starts `mirror run` with further arguments.
+    pub fn run(&self, args: &[&str]) -> Mirror {
+        let log = self.folder.path().join("log");
+        let open = || File::options().create(true).append(true).open(&log).expect("the log");
+        let child = Command::new(MIRROR)
+            .arg("run")
+            .arg(self.file())
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(open())
+            .stderr(open())
+            .spawn()
+            .expect("mirror starts");
+        Mirror { child, port: self.port, log }
+    }
+
+    /// Runs another command of `mirror` on the file to its end.
+    pub fn ask(&self, args: &[&str]) -> std::process::Output {
+        let mut command = Command::new(MIRROR);
+        command.args(args).arg("-c").arg(self.file()).stdin(Stdio::null());
+        command.output().expect("mirror runs")
+    }
+}
+
+/// A running `mirror`; it is killed on drop, and its log is shown if the test failed.
+pub struct Mirror {
+    child: Child,
+    port: u16,
+    log: PathBuf,
+}
+
+impl Mirror {
+    /// `GET path`, `None` while nobody answers.
+    pub fn get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(ASK)).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200").then(|| unchunked(head, body))
+    }
+
+    /// The status, `None` while nobody answers.
+    pub fn status(&self) -> Option<Value> {
+        serde_json::from_str(&self.get("/api/v1/status")?).ok()
+    }
+
+    /// A number of a route, summed over its flows; 0 while there is none.
+    pub fn number(&self, route: &str, name: &str) -> u64 {
+        let status = self.status().unwrap_or_default();
+        let flows = status["routes"][route]["flows"].as_array().cloned().unwrap_or_default();
+        let of = |flow: &Value| flow[name].as_u64().or_else(|| flow["counters"][name].as_u64());
+        flows.iter().filter_map(of).sum()
+    }
+
+    /// Records that are fetched and not resolved, once there are any.
+    pub fn wait_in_flight(&self, route: &str) -> u64 {
+        wait::find("records in flight", PATIENCE, || {
+            Some(self.number(route, "in_flight_records")).filter(|n| *n > 0)
+        })
+    }
+
+    /// Waits until the process has delivered so many records of a route.
+    pub fn wait_delivered(&mut self, route: &str, records: u64) {
+        wait::until(&format!("{records} records of {route} are delivered"), PATIENCE, || {
+            self.assert_running();
+            self.number(route, "delivered_records") >= records
+        });
+    }
+
+    /// Waits until a route has nothing more to copy.
+    pub fn wait_no_lag(&mut self, route: &str) {
+        wait::until(&format!("{route} has no lag"), PATIENCE, || {
+            self.assert_running();
+            self.status().is_some_and(|s| s["routes"][route]["lag"].as_i64() == Some(0))
+        });
+    }
+
+    /// # Panics
+    /// If it has ended.
+    pub fn assert_running(&mut self) {
+        let ended = self.child.try_wait().expect("the child can be asked");
+        assert!(ended.is_none(), "mirror ended with {ended:?}");
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: i32) {
+        let pid = libc::pid_t::try_from(self.child.id()).expect("a pid");
+        // SAFETY: kill takes two integers; the child is not waited for yet, so the pid is its own.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the signal is sent");
+    }
+
+    /// `kill -9`, and waits until it is gone.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+
+    /// SIGTERM, and how it ended.
+    pub fn terminate(mut self) -> ExitStatus {
+        self.signal(libc::SIGTERM);
+        self.wait(Duration::from_secs(40))
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self, within: Duration) -> ExitStatus {
+        wait::find("mirror ends", within, || self.child.try_wait().expect("the child can be asked"))
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- mirror's log\n{}", tail(&self.log));
+        }
+    }
+}
+
+fn unchunked(head: &str, body: &str) -> String {
+    if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return body.to_owned();
+    }
+    let (mut whole, mut rest) = (String::new(), body);
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        let Some(chunk) = after.get(..size).filter(|c| !c.is_empty()) else {
+            break;
+        };
+        whole.push_str(chunk);
+        rest = after.get(size + 2..).unwrap_or("");
+    }
+    whole
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
+}

@@ -1,0 +1,45 @@
+//! Waiting for states, each wait with a deadline.
+
+use std::time::{Duration, Instant};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What most waits are given: far more than they need, on a machine that does other things as well.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks until `found` gives something.
+///
+/// # Panics
+/// If it gives nothing within `within`; the message is `what`.
+pub fn find<T>(what: &str, within: Duration, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not within {within:?}: {what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Looks until it is so.
+///
+/// # Panics
+/// As [`find`].
+pub fn until(what: &str, within: Duration, mut so: impl FnMut() -> bool) {
+    find(what, within, || so().then_some(()));
+}
+
+/// A number from the environment: how much of something a test does, where the full number is too slow for every day.
+///
+/// # Panics
+/// If it is set and no number.
+pub fn count(variable: &str, otherwise: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|e| panic!("{variable}={text}: {e}")),
+        Err(_) => otherwise,
+    }
+}
