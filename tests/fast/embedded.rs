@@ -7,7 +7,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long a test waits for something that normally takes a second.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,7 +30,7 @@ impl Rec {
             key: Some(key.into()),
             value: Some(value.into()),
             headers: Vec::new(),
-            timestamp: 1_700_000_000_000,
+            timestamp: now(),
         }
     }
 
@@ -42,6 +43,16 @@ impl Rec {
         let value = self.value.as_deref().unwrap_or(b"null");
         std::str::from_utf8(value).expect("a value that is text")
     }
+}
+
+/// One time for all records of a test run: recent, since embedded clusters delete what is older
+/// than the topic's retention at once.
+fn now() -> i64 {
+    static NOW: OnceLock<i64> = OnceLock::new();
+    *NOW.get_or_init(|| {
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("a clock");
+        now.as_millis() as i64
+    })
 }
 
 /// One embedded cluster. It lives as long as the process.
@@ -160,9 +171,7 @@ impl Cluster {
             .expect("a consumer");
         let mut list = TopicPartitionList::new();
         list.add_partition(topic, partition);
-        let list = consumer
-            .committed_offsets(list, PATIENCE)
-            .expect("offsets");
+        let list = consumer.committed_offsets(list, PATIENCE).expect("offsets");
         let element = list.find_partition(topic, partition)?;
         let offset = element.offset().to_raw().filter(|o| *o >= 0)?;
         Some((offset, element.metadata().to_owned()))
@@ -191,7 +200,10 @@ fn read_partition(consumer: &BaseConsumer, topic: &str, partition: i32) -> Vec<R
     consumer.assign(&list).expect("assigned");
     let deadline = Instant::now() + PATIENCE;
     loop {
-        assert!(Instant::now() < deadline, "{topic}[{partition}] not read to {high}");
+        assert!(
+            Instant::now() < deadline,
+            "{topic}[{partition}] not read to {high}"
+        );
         let Some(message) = consumer.poll(Duration::from_millis(100)) else {
             continue;
         };

@@ -35,7 +35,10 @@ fn it_copies_reloads_counts_and_leaves_nothing() {
     let (code, text) = end_of(sandbox(folder.path(), "4"));
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("catalogue-out: untouched"), "{text}");
-    assert!(text.contains("all there, byte for byte, in order"), "{text}");
+    assert!(
+        text.contains("all there, byte for byte, in order"),
+        "{text}"
+    );
     assert!(!text.contains('\x1b'), "no codes in a pipe: {text}");
     assert!(is_empty(folder.path()));
 }
@@ -61,7 +64,8 @@ fn an_interrupt_ends_it_early_and_well() {
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("sent").success());
-    let (_, text) = end_of(child);
+    let (code, text) = end_of(child);
+    assert_eq!(code, Some(0), "{text}");
     assert!(begun.elapsed() < PATIENCE, "{text}");
     assert!(text.contains("copies arrived"), "{text}");
     assert!(is_empty(folder.path()), "{text}");
