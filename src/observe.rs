@@ -240,7 +240,8 @@ impl std::fmt::Display for Reason {
             Reason::TopicReplaced { was, now } => write!(
                 f,
                 "the source topic was deleted and created again (id {was}, now {now}): nothing of the old position applies; \
-                 restart the route to copy the new topic from its beginning"
+                 restart the route to copy the new topic from its beginning (if it halts again, reset the group's \
+                 offsets of this topic)"
             ),
             Reason::TargetReplaced { was, now } => write!(
                 f,

@@ -587,7 +587,10 @@ pub fn purge(producer: &impl Handle) {
     unsafe {
         sys::rd_kafka_purge(
             producer.handle(),
-            (sys::RD_KAFKA_PURGE_F_QUEUE | sys::RD_KAFKA_PURGE_F_INFLIGHT) as c_int,
+            // Not waiting for the brokers' threads: poll loops call this.
+            (sys::RD_KAFKA_PURGE_F_QUEUE
+                | sys::RD_KAFKA_PURGE_F_INFLIGHT
+                | sys::RD_KAFKA_PURGE_F_NON_BLOCKING) as c_int,
         );
     }
 }
@@ -654,6 +657,34 @@ pub fn close_consumer(consumer: &impl Handle, queue: &Queue) {
         let error = sys::rd_kafka_consumer_close_queue(consumer.handle(), queue.pointer);
         if !error.is_null() {
             sys::rd_kafka_error_destroy(error);
+        }
+    }
+}
+
+/// A client that is destroyed without closing its consumer.
+pub struct Doomed {
+    handle: *mut RDKafka,
+}
+
+// SAFETY: the handle is used once, by whoever owns this.
+unsafe impl Send for Doomed {}
+
+impl Doomed {
+    /// Takes the handle of a client that nobody uses or drops any more.
+    pub fn of(client: &impl Handle) -> Self {
+        Self {
+            handle: client.handle(),
+        }
+    }
+
+    /// Destroys it; blocks as long as its threads take to end.
+    pub fn destroy(self) {
+        // SAFETY: the owner gave the client up.
+        unsafe {
+            sys::rd_kafka_destroy_flags(
+                self.handle,
+                sys::RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE as c_int,
+            );
         }
     }
 }

@@ -20,6 +20,7 @@ mod stage;
 mod start;
 mod target;
 mod tracker;
+mod verifier;
 mod worker;
 
 pub use start::{OnExit, spawn};

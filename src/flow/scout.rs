@@ -13,8 +13,9 @@ use crate::observe::{Counters, FlowView, Reason, State};
 use crate::plane::{CommitEntry, Offset};
 use crate::record::TopicPartition;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use rdkafka::types::RDKafkaErrorCode;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long one question to the source may take.
@@ -48,12 +49,6 @@ pub(crate) enum Inquiry {
         position: Offset,
         topic_id: Option<String>,
     },
-    /// Are these topics still the same? Asked between taking a watermark and committing it.
-    Verify {
-        worker: u8,
-        id: u64,
-        topics: Vec<Arc<str>>,
-    },
     /// The flow ends.
     Stop,
 }
@@ -69,7 +64,7 @@ pub(crate) enum Finding {
         resolved: Vec<(TopicPartition, Resolution)>,
     },
     /// The flow's start: to be committed by this worker before anybody fetches.
-    CommitStart(Vec<CommitEntry>),
+    CommitStart { id: u64, entries: Vec<CommitEntry> },
     /// The topics' ids, for a commit.
     Verified { id: u64, ids: TopicIdsNow },
 }
@@ -86,6 +81,8 @@ pub(crate) enum TopicIdentity {
     Unknown,
     /// There is no such topic.
     Gone,
+    /// The cluster did not say (rights, an election): to be asked again.
+    Unclear,
 }
 
 /// Where a partition starts.
@@ -115,6 +112,8 @@ pub(crate) struct Position {
 
 /// What the scout is made of.
 pub(crate) struct ScoutSpec {
+    /// The client, shared with the verifier once it is made.
+    pub(crate) observer: Arc<OnceLock<Arc<Observer>>>,
     pub(crate) source: Arc<ClusterSpec>,
     pub(crate) group: String,
     pub(crate) selection: TopicSelection,
@@ -138,7 +137,6 @@ pub(crate) type UntilDone = Box<dyn Fn(Option<Reason>) + Send>;
 /// Asks the source.
 pub(crate) struct Scout {
     spec: ScoutSpec,
-    source: Option<Observer>,
     identified: bool,
     matching: BTreeMap<String, i32>,
     known: bool,
@@ -151,7 +149,6 @@ impl Scout {
     pub(crate) fn new(spec: ScoutSpec) -> Self {
         Self {
             spec,
-            source: None,
             identified: false,
             matching: BTreeMap::new(),
             known: false,
@@ -191,10 +188,6 @@ impl Scout {
                     .unwrap_or_else(Resolution::Retry);
                 let resolved = vec![(partition, resolution)];
                 (self.spec.tell)(worker, Finding::Resolved { id, resolved });
-            }
-            Inquiry::Verify { worker, id, topics } => {
-                let ids = self.identities(&topics);
-                (self.spec.tell)(worker, Finding::Verified { id, ids });
             }
             Inquiry::Stop => {}
         }
@@ -236,18 +229,18 @@ impl Scout {
     /// The client, once the cluster has answered and is the one that the file expects. The client is
     /// kept while it does not answer: dropping one whose cluster is away may block (B101).
     fn observer(&mut self) -> Result<&Observer, Reason> {
-        if self.source.is_none() {
+        let source = self.spec.observer.clone();
+        if source.get().is_none() {
             let observer = Observer::new(
                 &self.spec.source,
                 &self.spec.group,
                 self.spec.subject.clone(),
             )
             .map_err(|detail| Reason::Client { detail })?;
-            self.source = Some(observer);
+            let _ = source.set(Arc::new(observer));
         }
-        let observer = self
-            .source
-            .as_ref()
+        let observer = source
+            .get()
             .ok_or_else(|| self.unreachable("no client".into()))?;
         if !self.identified {
             // A metadata answer first: before it the cluster id is not known.
@@ -257,8 +250,10 @@ impl Scout {
             check_expected(&self.spec.source, observer.cluster_id(ASK).as_deref())?;
             self.identified = true;
         }
-        self.source
-            .as_ref()
+        self.spec
+            .observer
+            .get()
+            .map(AsRef::as_ref)
             .ok_or_else(|| self.unreachable("no client".into()))
     }
 
@@ -307,7 +302,7 @@ impl Scout {
                 (self.spec.tell)(worker, Finding::Resolved { id, resolved });
             }
             Ok(FlowStart::Ours(entries)) => {
-                (self.spec.tell)(worker, Finding::CommitStart(entries));
+                (self.spec.tell)(worker, Finding::CommitStart { id, entries });
             }
             Err(reason) => {
                 let resolved = partitions
@@ -374,8 +369,9 @@ impl Scout {
         let mut entries = Vec::with_capacity(all.len());
         for tp in all {
             let known = committed.positions.get(tp).map(|(offset, _)| *offset);
+            // One that is left out would later pass for "found later".
             let Some(offset) = known.or_else(|| starts.get(tp).copied()) else {
-                continue;
+                return Err(self.unreachable(format!("no offset of {tp}: it has no leader now")));
             };
             let topic_id = match ids.get(&tp.topic) {
                 Some(TopicIdentity::Is(id)) => Some(id.clone()),
@@ -462,15 +458,8 @@ impl Scout {
     }
 
     fn identities(&mut self, topics: &[Arc<str>]) -> TopicIdsNow {
-        let names: Vec<&str> = topics.iter().map(AsRef::as_ref).collect();
         let observer = self.observer().map_err(|reason| reason.to_string())?;
-        let ids = observer.topic_ids(&names, ASK)?;
-        let identity = |topic: &Arc<str>| match ids.get(topic.as_ref()) {
-            Some(Ok(Some(id))) => TopicIdentity::Is(id.clone()),
-            Some(Ok(None)) => TopicIdentity::Unknown,
-            Some(Err(_)) | None => TopicIdentity::Gone,
-        };
-        Ok(topics.iter().map(|t| (t.clone(), identity(t))).collect())
+        identities(observer, topics, ASK)
     }
 
     // --- ends --------------------------------------------------------------------------------
@@ -520,10 +509,11 @@ impl Scout {
             let all = self.matching_partitions();
             let ends = self.offsets(&all, OffsetSpec::LastStable)?;
             let starts = self.offsets(&all, OffsetSpec::Earliest)?;
-            let captured: Vec<_> = all
-                .into_iter()
-                .filter_map(|tp| Some((tp.clone(), *starts.get(&tp)?, *ends.get(&tp)?)))
-                .collect();
+            let bounds = |tp: &TopicPartition| Some((tp.clone(), *starts.get(tp)?, *ends.get(tp)?));
+            // All or none: a partition without leader now would never be waited for.
+            let Some(captured) = all.iter().map(bounds).collect::<Option<Vec<_>>>() else {
+                return Ok(None);
+            };
             self.ends = Some(captured);
         }
         let ends = self.ends.clone().unwrap_or_default();
@@ -565,6 +555,25 @@ impl Scout {
     }
 }
 
+/// Asks for the ids of topics.
+pub(crate) fn identities(
+    observer: &Observer,
+    topics: &[Arc<str>],
+    timeout: Duration,
+) -> TopicIdsNow {
+    let names: Vec<&str> = topics.iter().map(AsRef::as_ref).collect();
+    let ids = observer.topic_ids(&names, timeout)?;
+    let identity = |topic: &Arc<str>| match ids.get(topic.as_ref()) {
+        Some(Ok(Some(id))) => TopicIdentity::Is(id.clone()),
+        Some(Ok(None)) => TopicIdentity::Unknown,
+        Some(Err(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopicId)) => {
+            TopicIdentity::Gone
+        }
+        Some(Err(_)) | None => TopicIdentity::Unclear,
+    };
+    Ok(topics.iter().map(|t| (t.clone(), identity(t))).collect())
+}
+
 /// What is known of one partition when its position is judged.
 struct Facts<'a> {
     log_start: Option<i64>,
@@ -580,7 +589,10 @@ impl Facts<'_> {
         let topic_id = match &self.identity {
             Some(TopicIdentity::Is(id)) => Some(id.clone()),
             Some(TopicIdentity::Unknown) => None,
-            Some(TopicIdentity::Gone) | None => return Resolution::Retry(Reason::SourceTopicGone),
+            Some(TopicIdentity::Gone) => return Resolution::Retry(Reason::SourceTopicGone),
+            Some(TopicIdentity::Unclear) | None => {
+                return Resolution::Retry(Reason::ResolvingPositions);
+            }
         };
         let (Some(log_start), Some(end)) = (self.log_start, self.end) else {
             return Resolution::Retry(Reason::ResolvingPositions);

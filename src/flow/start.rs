@@ -6,8 +6,10 @@ use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
 use super::sinks::Sinks;
 use super::stage::Stage;
 use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
+use super::verifier::{self, Verify};
 use super::worker::{Note, Worker, WorkerExit, WorkerParts};
 use super::{Control, Environment, FlowExit, FlowHandle, FlowSpec};
+use crate::client::admin::Observer;
 use crate::client::consumer::{Member, Waker};
 use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
@@ -15,8 +17,13 @@ use crate::config::spec::{ListenerSpec, Until, group_name};
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a flow that cannot go on has for its drain.
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long a flow that is done has for its last drain.
+const LAST_DRAIN: Duration = Duration::from_secs(25);
 
 /// librdkafka's default session timeout.
 const SESSION_TIMEOUT_MS: u64 = 45_000;
@@ -122,9 +129,12 @@ impl Troubles {
     }
 }
 
-/// What a worker's thread says at its end.
-struct WorkerEnded {
-    exit: WorkerExit,
+/// What a thread of the flow says at its end.
+enum Ended {
+    /// A worker has ended.
+    Worker(WorkerExit),
+    /// Another thread panicked: the flow cannot go on without it.
+    Died(Reason),
 }
 
 /// A built flow.
@@ -132,11 +142,13 @@ struct Flow {
     view: Arc<FlowView>,
     subject: Arc<str>,
     inboxes: Vec<Inbox>,
-    ended: Receiver<WorkerEnded>,
+    ended: Receiver<Ended>,
     scout: Sender<Inquiry>,
     keeper: Sender<Ask>,
     troubles: Arc<Troubles>,
     until: Receiver<Option<Reason>>,
+    /// Kept so that `until` is never closed: a closed channel would be ready for ever.
+    _until: Sender<Option<Reason>>,
 }
 
 /// A worker's inbox, with what wakes it from a poll.
@@ -171,6 +183,7 @@ impl Flow {
         let troubles = Arc::new(Troubles::default());
         let (scout, inquiries) = unbounded();
         let (keeper, asks) = unbounded();
+        let (verifier, questions) = unbounded();
         let (ended_tx, ended) = unbounded();
         let (until_tx, until) = unbounded();
         let parts = Parts {
@@ -181,15 +194,19 @@ impl Flow {
             targets,
             listener,
             scout: scout.clone(),
+            verifier,
             keeper: keeper.clone(),
+            observer: Arc::default(),
+            ended: ended_tx.clone(),
         };
         let seats = parts.seats()?;
         let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
-        parts.start_scout(inquiries, &inboxes, &troubles, until_tx)?;
+        parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
+        parts.start_verifier(questions, &inboxes)?;
         parts.start_keeper(asks, &inboxes, &troubles)?;
         let sinks = parts.sinks(&inboxes);
         for seat in seats {
-            parts.start_worker(seat, &sinks, &ended_tx)?;
+            parts.start_worker(seat, &sinks)?;
         }
         Ok(Self {
             view,
@@ -200,6 +217,7 @@ impl Flow {
             keeper,
             troubles,
             until,
+            _until: until_tx,
         })
     }
 
@@ -211,7 +229,11 @@ impl Flow {
         while course.exits.len() < self.inboxes.len() {
             crossbeam_channel::select! {
                 recv(self.ended) -> ended => match ended {
-                    Ok(WorkerEnded { exit }) => self.worker_ended(exit, &mut course),
+                    Ok(Ended::Worker(exit)) => self.worker_ended(exit, &mut course),
+                    Ok(Ended::Died(reason)) => {
+                        course.died = Some(reason);
+                        self.steer(Control::Drain { deadline: Instant::now() + GIVE_UP });
+                    }
                     Err(_) => break,
                 },
                 recv(controls) -> control => match control {
@@ -224,7 +246,7 @@ impl Flow {
                 },
                 recv(self.until) -> done => if let Ok(done) = done {
                     course.until = Some(done);
-                    self.steer(Control::Drain { deadline: std::time::Instant::now() + Duration::from_secs(25) });
+                    self.steer(Control::Drain { deadline: Instant::now() + LAST_DRAIN });
                 },
                 recv(ticker) -> _ => self.show(),
             }
@@ -248,8 +270,9 @@ impl Flow {
         let bad = matches!(exit, WorkerExit::Failed(_) | WorkerExit::AbortRoute(_));
         course.exits.push(exit);
         if bad {
-            let deadline = std::time::Instant::now() + Duration::from_secs(10);
-            self.steer(Control::Drain { deadline });
+            self.steer(Control::Drain {
+                deadline: Instant::now() + GIVE_UP,
+            });
         }
     }
 
@@ -293,13 +316,14 @@ impl Flow {
 #[derive(Default)]
 struct Course {
     exits: Vec<WorkerExit>,
+    died: Option<Reason>,
     until: Option<Option<Reason>>,
 }
 
 impl Course {
     fn exit(self) -> FlowExit {
         let mut unconfirmed = Vec::new();
-        let mut failed = None;
+        let mut failed = self.died;
         for exit in self.exits {
             match exit {
                 WorkerExit::AbortRoute(reason) => return FlowExit::AbortRoute(reason),
@@ -335,7 +359,10 @@ struct Parts {
     targets: Arc<TargetView>,
     listener: Option<Arc<dyn RebalanceListener>>,
     scout: Sender<Inquiry>,
+    verifier: Sender<Verify>,
     keeper: Sender<Ask>,
+    observer: Arc<OnceLock<Arc<Observer>>>,
+    ended: Sender<Ended>,
 }
 
 impl Parts {
@@ -384,6 +411,7 @@ impl Parts {
         let (inboxes, troubles, subject) =
             (inboxes.to_vec(), troubles.clone(), self.subject.clone());
         let scout = Scout::new(ScoutSpec {
+            observer: self.observer.clone(),
             source: self.spec.source.clone(),
             group: self.group.clone(),
             selection: route.topics.clone(),
@@ -406,7 +434,18 @@ impl Parts {
                 })
             }),
         });
-        start_thread("mirror-scout", move || scout.run(&inquiries))
+        self.start_thread("mirror-scout", move || scout.run(&inquiries))
+    }
+
+    fn start_verifier(&self, questions: Receiver<Verify>, inboxes: &[Inbox]) -> Result<(), String> {
+        let (inboxes, observer) = (inboxes.to_vec(), self.observer.clone());
+        self.start_thread("mirror-verify", move || {
+            verifier::run(&questions, &observer, |worker, finding| {
+                if let Some(inbox) = inboxes.get(usize::from(worker)) {
+                    inbox.tell(Note::Finding(finding));
+                }
+            });
+        })
     }
 
     fn start_keeper(
@@ -433,7 +472,7 @@ impl Parts {
             }),
             trouble: Box::new(move |reason| Troubles::set(&troubles.target, &subject, reason)),
         });
-        start_thread("mirror-topics", move || keeper.run(&asks))
+        self.start_thread("mirror-topics", move || keeper.run(&asks))
     }
 
     fn sinks(&self, inboxes: &[Inbox]) -> Arc<Sinks<Producer>> {
@@ -478,12 +517,7 @@ impl Parts {
         Ok(Lane::new(spec, Policy::new(&route.policy)?))
     }
 
-    fn start_worker(
-        &self,
-        seat: Seat,
-        sinks: &Arc<Sinks<Producer>>,
-        ended: &Sender<WorkerEnded>,
-    ) -> Result<(), String> {
+    fn start_worker(&self, seat: Seat, sinks: &Arc<Sinks<Producer>>) -> Result<(), String> {
         let threads = &self.spec.route.threads;
         let stage = match threads.handlers {
             None => Stage::Inline(Box::new(self.lane(&seat)?)),
@@ -508,11 +542,12 @@ impl Parts {
             source: seat.member,
             inbox: seat.notes,
             scout: self.scout.clone(),
+            verifier: self.verifier.clone(),
             keeper: self.keeper.clone(),
             targets: self.targets.clone(),
             sinks: sinks.clone(),
         };
-        let ended = ended.clone();
+        let ended = self.ended.clone();
         start_thread("mirror-worker", move || {
             let worked = std::panic::AssertUnwindSafe(|| Worker::new(parts).run());
             // A worker that panicked has let go of its member: its partitions are free (B082).
@@ -521,7 +556,18 @@ impl Parts {
                     detail: words(&*panic),
                 })
             });
-            let _ = ended.send(WorkerEnded { exit });
+            let _ = ended.send(Ended::Worker(exit));
+        })
+    }
+
+    /// Starts a thread that the flow cannot do without: if it panics, the flow ends and says so.
+    fn start_thread(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+        let ended = self.ended.clone();
+        start_thread(name, move || {
+            if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+                let detail = words(&*panic);
+                let _ = ended.send(Ended::Died(Reason::Panic { detail }));
+            }
         })
     }
 

@@ -3,13 +3,18 @@
 use super::owned::Phase;
 use super::ticket::{Counts, LaneWord, Ticket};
 use super::{Worker, WorkerExit};
-use crate::flow::lane::{Care, Handled, Job};
+use crate::flow::lane::{Care, Handled, Job, StopCause};
 use crate::flow::stage::Submitted;
 use crate::observe::{Counters, Reason};
 use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Without an acknowledgement for so long, a partition that holds something is stuck.
+const STUCK: Duration = Duration::from_secs(1);
+/// How often that is looked for.
+const STUCK_LOOK: Duration = Duration::from_millis(250);
 
 impl<S: Source, K: Sink> Worker<S, K> {
     /// A batch arrives.
@@ -64,7 +69,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Submitted::Handled(handled) => self.handled(number, handled),
             Submitted::Queued => {}
         }
-        self.pause_if_stuck(&tp);
+        self.pause_if_held(&tp);
     }
 
     /// A partition with records in flight stays on its producer: what is there must not be overtaken
@@ -150,6 +155,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
         Counters::add(&counters.produced_bytes, handled.output_bytes);
         if let Some(stop) = handled.stop {
             ticket.stopped_at = Some(stop.offset);
+            // Refused by the client at once is as good as refused by the broker: of a record that
+            // stands alone, `on_error` must hear.
+            if let StopCause::Refused(fault) = &stop.cause {
+                ticket.fail(stop.offset, fault.clone());
+            }
             let (tp, life) = (ticket.partition.clone(), ticket.life);
             self.lane_stopped(&tp, life, stop);
         }
@@ -261,19 +271,38 @@ impl<S: Source, K: Sink> Worker<S, K> {
         Counters::add(&counters.delay_count, 1);
     }
 
-    /// A partition that holds a large share of the budget and makes no progress is paused alone, so
-    /// that a target partition without leader does not starve the others (B072).
-    fn pause_if_stuck(&mut self, tp: &TopicPartition) {
-        let share = self.budget.partition_share();
-        let Some(owned) = self.owned.get_mut(tp) else {
-            return;
-        };
-        let stuck = owned.cost >= share
-            && owned.last_progress.elapsed() > std::time::Duration::from_secs(1);
-        if stuck && !owned.paused_alone && owned.placed {
-            owned.paused_alone = true;
+    /// While fetching is paused, a partition was let in for one batch only.
+    fn pause_if_held(&mut self, tp: &TopicPartition) {
+        if self.paused_all && self.owned.get(tp).is_some_and(|o| o.placed) {
             self.source.pause(std::slice::from_ref(tp));
-            Counters::add(&self.view.counters.pauses, 1);
+        }
+    }
+
+    /// Partitions that hold something and make no progress: paused alone once they hold a share, and
+    /// left out of the flow's thresholds, so that a target partition without leader does not starve
+    /// the others (B072). What they hold still counts towards the limit.
+    pub(super) fn look_for_stuck(&mut self, now: Instant) {
+        if now < self.next_stuck_look {
+            return;
+        }
+        self.next_stuck_look = now + STUCK_LOOK;
+        let share = self.budget.partition_share();
+        let mut aside = 0;
+        let mut pause = Vec::new();
+        for owned in self.owned.values_mut() {
+            if owned.cost == 0 || owned.last_progress.elapsed() < STUCK {
+                continue;
+            }
+            aside += owned.cost;
+            if owned.cost >= share && !owned.paused_alone && owned.placed {
+                owned.paused_alone = true;
+                pause.push(owned.id.clone());
+            }
+        }
+        self.budget.set_aside(aside);
+        if !pause.is_empty() {
+            Counters::add(&self.view.counters.pauses, pause.len() as u64);
+            self.source.pause(&pause);
         }
     }
 

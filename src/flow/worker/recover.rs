@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const LONGEST_RUN: usize = 512;
 /// How often retries are looked for.
 pub(super) const RETRY_LOOK: Duration = Duration::from_millis(50);
+/// Positions that could not be moved in a row before the worker joins its group anew.
+const SEEKS: u8 = 2;
 /// How soon a halted partition whose topic is not ready is looked at again.
 const NOT_READY: Duration = Duration::from_millis(500);
 
@@ -134,28 +136,22 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
+        // Looked at before it is replaced: any other phase goes on as it is.
+        if !matches!(owned.phase, Phase::Barrier(_)) {
+            return;
+        }
         let Phase::Barrier(trouble) = std::mem::replace(&mut owned.phase, Phase::Flowing) else {
             return;
         };
         debug_assert_eq!(owned.in_flight, 0);
-        let watermark = owned.tracker.rewind();
+        owned.tracker.rewind();
         owned.sink = None;
         Counters::add(&self.view.counters.rewinds, 1);
         if let Some((offset, failure)) = trouble.abort {
             return self.abort_route(tp, offset, &describe(&failure));
         }
         if trouble.out_of_range {
-            self.questions += 1;
-            owned.phase = Phase::Resolving;
-            owned.asked = self.questions;
-            let _ = self.scout.send(Inquiry::Recheck {
-                worker: self.index,
-                id: self.questions,
-                partition: tp.clone(),
-                position: watermark,
-                topic_id: owned.topic_id.clone(),
-            });
-            return;
+            return self.recheck(tp);
         }
         if let Some((offset, failure)) = trouble.poison {
             return self.halt(tp, poison(offset, &failure), now);
@@ -201,14 +197,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
-    /// Lets a placed partition flow from its watermark.
-    pub(super) fn flow_from_watermark(&mut self, tp: &TopicPartition) {
-        if let Some(owned) = self.owned.get_mut(tp) {
-            owned.phase = Phase::Flowing;
-            self.fetch_from_watermark(tp);
-        }
-    }
-
     fn fetch_from_watermark(&mut self, tp: &TopicPartition) {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
@@ -220,11 +208,46 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if let Err(detail) = self.source.rewind(tp, watermark) {
             tracing::debug!(event = "rewind_failed", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, detail);
-            return self.halt(tp, Reason::Client { detail }, Instant::now());
+            return self.rewind_failed(tp, detail);
+        }
+        if let Some(owned) = self.owned.get_mut(tp) {
+            owned.seek_failures = 0;
         }
         if self.paused_all && flowing {
             self.source.pause(std::slice::from_ref(tp));
         }
+    }
+
+    /// The client does not move the position. Once may be a passing state; a partition whose fetching
+    /// the client has ended for good (after an offset out of range) only begins anew with a new
+    /// assignment.
+    fn rewind_failed(&mut self, tp: &TopicPartition, detail: String) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.seek_failures = owned.seek_failures.saturating_add(1);
+        let again = owned.seek_failures >= SEEKS;
+        self.halt(tp, Reason::Client { detail }, Instant::now());
+        if again {
+            self.rejoin();
+        }
+    }
+
+    /// Asks whether the watermark of a placed partition is still in the log of the same topic.
+    pub(super) fn recheck(&mut self, tp: &TopicPartition) {
+        self.questions += 1;
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.phase = Phase::Resolving;
+        owned.asked = self.questions;
+        let _ = self.scout.send(Inquiry::Recheck {
+            worker: self.index,
+            id: self.questions,
+            partition: tp.clone(),
+            position: owned.tracker.watermark(),
+            topic_id: owned.topic_id.clone(),
+        });
     }
 
     /// Position refused: is it still in the log? Waits for what is in flight first.
@@ -233,6 +256,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         };
         let (life, idle) = (owned.life, owned.in_flight == 0);
+        // In any phase but those that take records nothing is fetched now; the retry will find out.
         self.barrier(tp, life, |t| t.out_of_range = true);
         if idle {
             self.after_barrier(tp);
@@ -260,7 +284,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 _ => {}
             }
         }
-        self.resolve(resolve);
+        // A placed partition has a watermark of its own, which may be ahead of the last commit.
+        let (placed, fresh): (Vec<_>, Vec<_>) = resolve
+            .into_iter()
+            .partition(|tp| self.owned.get(tp).is_some_and(|o| o.placed));
+        self.resolve(fresh);
+        for tp in placed {
+            self.recheck(&tp);
+        }
         for tp in isolate {
             self.retry_alone(&tp, now);
         }
@@ -362,11 +393,21 @@ impl<S: Source, K: Sink> Worker<S, K> {
         owned.sink = None;
         let backlog = std::mem::take(&mut owned.backlog);
         for batch in backlog {
+            if !self.is_flowing(tp) {
+                // The one before met trouble: this one is fetched again.
+                return;
+            }
             self.dispatch(batch);
         }
-        if !self.paused_all {
+        if !self.paused_all && self.is_flowing(tp) {
             self.source.resume(std::slice::from_ref(tp));
         }
+    }
+
+    fn is_flowing(&self, tp: &TopicPartition) -> bool {
+        self.owned
+            .get(tp)
+            .is_some_and(|o| matches!(o.phase, Phase::Flowing))
     }
 
     fn send_isolated(&mut self, tp: &TopicPartition, batch: Batch<S::Record>, care: Care) {
