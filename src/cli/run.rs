@@ -112,7 +112,8 @@ async fn supervise(
     Ok(supervisor::run(supervisor, inbox, load, follow).await)
 }
 
-fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> {
+/// Watches the files and brings changes to the supervisor; says so where it cannot.
+pub(crate) fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> {
     let seen = move |seen| match seen {
         Seen::Changed => events.send(Event::FileChanged),
         Seen::Unsettled { file, why } => {
