@@ -136,7 +136,7 @@ fn start<R: FetchedRecord, K: Sink>(
     mut lane: Lane<K>,
     inbox: Sender<Note>,
 ) -> Result<LaneThread<R, K>, String> {
-    let (jobs, queue): (Sender<Job<R, K>>, Receiver<Job<R, K>>) = unbounded();
+    let (jobs, queue) = unbounded::<Job<R, K>>();
     let load = Arc::new(Load::default());
     let shared = load.clone();
     let thread = std::thread::Builder::new()

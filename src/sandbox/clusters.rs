@@ -42,7 +42,9 @@ impl Clusters {
 
     /// Every cluster with its address.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.addresses.iter().map(|(name, address)| (*name, address.as_str()))
+        self.addresses
+            .iter()
+            .map(|(name, address)| (*name, address.as_str()))
     }
 
     /// Settings of a client of one cluster. Its log lines are left out: what matters of them comes

@@ -90,7 +90,10 @@ fn introduce(clusters: &Clusters, file: &ConfigFile, screen: &mut Screen) {
         let topics: Vec<String> = here
             .map(|s| format!("{} ({} partitions)", s.topic, s.partitions))
             .collect();
-        screen.say(&format!("  {cluster:<9} {address:<16} {}", topics.join(", ")));
+        screen.say(&format!(
+            "  {cluster:<9} {address:<16} {}",
+            topics.join(", ")
+        ));
     }
     screen.say(&format!(
         "\n  {FAN_IN:<14} lisbon, virginia → hub    orders → lisbon.orders, virginia.orders, …\n  \
@@ -220,8 +223,10 @@ impl Stage<'_> {
             }
             Outcome::NotCaughtUp(left) | Outcome::Unconfirmed(left) => {
                 let line = format!("stopped in {after:.1} s before everything was confirmed:");
-                self.screen.say(&format!("\n  {}", self.screen.ink(Ink::Red, &line)));
-                left.iter().for_each(|l| self.screen.say(&format!("    {l}")));
+                self.screen
+                    .say(&format!("\n  {}", self.screen.ink(Ink::Red, &line)));
+                left.iter()
+                    .for_each(|l| self.screen.say(&format!("    {l}")));
                 Stopped::Unconfirmed
             }
         }
@@ -245,7 +250,8 @@ impl Stage<'_> {
             Surface::Lines if due => {
                 self.written = Some(now);
                 self.screen.say(&format!("\n{heading}"));
-                rows.iter().for_each(|row| self.screen.say(&format!("    {}", row.line())));
+                rows.iter()
+                    .for_each(|row| self.screen.say(&format!("    {}", row.line())));
             }
             Surface::Lines => {}
         }
@@ -341,7 +347,10 @@ fn conclusion(complete: Complete, sent: u64, sum: &Count, screen: &Screen) -> St
             format!("\n  {}\n  {marked}", screen.ink(Ink::Green, &line))
         }
         Complete::No => {
-            let line = format!("{copies} copies arrived, {} were due: not complete", number(sum.sent));
+            let line = format!(
+                "{copies} copies arrived, {} were due: not complete",
+                number(sum.sent)
+            );
             format!("\n  {}", screen.ink(Ink::Red, &line))
         }
     }

@@ -144,7 +144,10 @@ impl Row {
 
     /// The row in one line, for where nothing can be drawn over.
     pub fn line(&self) -> String {
-        let reason = self.reason.as_ref().map_or(String::new(), |r| format!(" ({r})"));
+        let reason = self
+            .reason
+            .as_ref()
+            .map_or(String::new(), |r| format!(" ({r})"));
         format!(
             "{} {} → {}: {}{reason}, {} rec/s, lag {}, in flight {}",
             self.id.route,
@@ -158,11 +161,14 @@ impl Row {
     }
 
     fn lag_text(&self) -> String {
-        self.lag.map_or("?".to_owned(), |lag| number(lag.unsigned_abs()))
+        self.lag
+            .map_or("?".to_owned(), |lag| number(lag.unsigned_abs()))
     }
 
     fn cells(&self) -> [String; 7] {
-        let delay = self.delay.map_or("-".to_owned(), |d| format!("{} ms", number(d.as_millis() as u64)));
+        let delay = self.delay.map_or("-".to_owned(), |d| {
+            format!("{} ms", number(d.as_millis() as u64))
+        });
         [
             self.id.route.clone(),
             format!("{} → {}", self.id.source, self.id.target),
@@ -218,7 +224,9 @@ pub fn block(rows: &[Row], heading: &str, screen: &Screen) -> Vec<String> {
         }
         block.push(line);
     }
-    let reasons = rows.iter().filter_map(|row| Some((row, row.reason.as_ref()?)));
+    let reasons = rows
+        .iter()
+        .filter_map(|row| Some((row, row.reason.as_ref()?)));
     for (row, reason) in reasons {
         let note = format!("  {} → {}: {reason}", row.id.source, row.id.target);
         block.push(screen.ink(Ink::Dim, &fitted(&note, screen)));

@@ -160,9 +160,7 @@ impl Cluster {
             .expect("a consumer");
         let mut list = TopicPartitionList::new();
         list.add_partition(topic, partition);
-        let list = consumer
-            .committed_offsets(list, PATIENCE)
-            .expect("offsets");
+        let list = consumer.committed_offsets(list, PATIENCE).expect("offsets");
         let element = list.find_partition(topic, partition)?;
         let offset = element.offset().to_raw().filter(|o| *o >= 0)?;
         Some((offset, element.metadata().to_owned()))
@@ -191,7 +189,10 @@ fn read_partition(consumer: &BaseConsumer, topic: &str, partition: i32) -> Vec<R
     consumer.assign(&list).expect("assigned");
     let deadline = Instant::now() + PATIENCE;
     loop {
-        assert!(Instant::now() < deadline, "{topic}[{partition}] not read to {high}");
+        assert!(
+            Instant::now() < deadline,
+            "{topic}[{partition}] not read to {high}"
+        );
         let Some(message) = consumer.poll(Duration::from_millis(100)) else {
             continue;
         };

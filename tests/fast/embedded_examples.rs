@@ -15,7 +15,9 @@ struct Example {
 
 impl Example {
     fn open(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("examples")
+            .join(name);
         let text = std::fs::read_to_string(path).expect("the example");
         let mut document: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
         let mut clusters = BTreeMap::new();
@@ -136,8 +138,16 @@ fn filtered_feed() {
     example.fill("shop", "team.orders.v2", &records);
     example.copies(&[("lake", "orders-team-2", 2), ("lake", "mirror.rejected", 1)]);
     let copied = example.clusters["lake"].read("orders-team-2");
-    assert!(copied.iter().all(|r| !r.text().contains("phone")), "{copied:?}");
-    assert!(copied[0].headers.iter().any(|(n, _)| n == "upstream-traceparent"));
+    assert!(
+        copied.iter().all(|r| !r.text().contains("phone")),
+        "{copied:?}"
+    );
+    assert!(
+        copied[0]
+            .headers
+            .iter()
+            .any(|(n, _)| n == "upstream-traceparent")
+    );
 }
 
 #[allow(dead_code, reason = "its main is for those who run it")]
@@ -154,7 +164,11 @@ fn a_program_with_a_handler_of_its_own() {
     tombstone.value = None;
     let paid = Rec::new(0, "1", "paid from PT50000201231234567890154 today");
     a.produce("orders", &[paid, binary, tombstone.clone()]);
-    let text = copy(&a, &b, "    handlers: [{ use: iban }]\n    on_error: skip\n");
+    let text = copy(
+        &a,
+        &b,
+        "    handlers: [{ use: iban }]\n    on_error: skip\n",
+    );
     let environment = custom_handler::environment().expect("a regex");
     File::embedding(&text, environment).copy_all();
     let masked = Rec::new(0, "1", "paid from PT**54 today");

@@ -76,7 +76,10 @@ fn a_restart_goes_on_where_it_stopped() {
 
 #[test]
 fn both_thread_shapes_keep_the_order() {
-    for shape in ["    workers: 2\n", "    handler_threads: 2\n    producers: 2\n"] {
+    for shape in [
+        "    workers: 2\n",
+        "    handler_threads: 2\n    producers: 2\n",
+    ] {
         let (a, b) = (Cluster::start(), Cluster::start());
         a.create_topic("orders", 2, &[]);
         a.produce("orders", &numbered(0..4_000));
@@ -106,9 +109,7 @@ fn growth_and_new_topics_are_followed() {
 fn trimmed_records_halt_the_partition_until_the_user_decides() {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 1, &[]);
-    let records: Vec<Rec> = (0..30)
-        .map(|n| Rec::new(0, &n.to_string(), "x"))
-        .collect();
+    let records: Vec<Rec> = (0..30).map(|n| Rec::new(0, &n.to_string(), "x")).collect();
     a.produce("orders", &records[..10]);
     File::new(&copy(&a, &b, "")).copy_all();
     a.produce("orders", &records[10..]);
@@ -117,7 +118,9 @@ fn trimmed_records_halt_the_partition_until_the_user_decides() {
     let view = &running[0].handle.view;
     wait_until("the gap is seen", || {
         let partitions = view.partitions();
-        let mut reasons = partitions.values().filter_map(|p| p.condition.reason.clone());
+        let mut reasons = partitions
+            .values()
+            .filter_map(|p| p.condition.reason.clone());
         reasons.any(|r| r == mirror::observe::Reason::Gap { from: 10, to: 20 })
     });
     running[0].handle.abort();

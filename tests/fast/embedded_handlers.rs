@@ -30,7 +30,8 @@ fn with_a_bad_one() -> Vec<Rec> {
     ]
 }
 
-const NEEDS_JSON: &str = "    handlers: [{ rename: { topic: 'out-{value.id}', allow: ['out-.+', out-1, out-3] } }]\n";
+const NEEDS_JSON: &str =
+    "    handlers: [{ rename: { topic: 'out-{value.id}', allow: ['out-.+', out-1, out-3] } }]\n";
 
 #[test]
 fn filter_rename_and_reformat() {
@@ -91,7 +92,8 @@ fn skip_leaves_the_bad_record_out() {
 #[test]
 fn a_dead_letter_keeps_the_bytes_and_says_why() {
     let (a, b) = clusters(&with_a_bad_one());
-    let more = format!("{NEEDS_JSON}    on_error: dead_letter\n    dead_letter: {{ topic: rejected }}\n");
+    let more =
+        format!("{NEEDS_JSON}    on_error: dead_letter\n    dead_letter: {{ topic: rejected }}\n");
     File::new(&copy(&a, &b, &more)).copy_all();
     let letters = b.read("rejected");
     assert_eq!(letters.len(), 1);
@@ -116,7 +118,9 @@ fn stop_holds_the_partition_and_says_where() {
     let view = &running[0].handle.view;
     wait_until("the partition is held", || {
         let partitions = view.partitions();
-        let mut reasons = partitions.values().filter_map(|p| p.condition.reason.as_ref());
+        let mut reasons = partitions
+            .values()
+            .filter_map(|p| p.condition.reason.as_ref());
         reasons.any(|r| matches!(r, Reason::PoisonRecord { offset: 1, .. }))
     });
     wait_until("what came before is committed", || {
@@ -136,8 +140,13 @@ impl Handler for Shouts {
         Reads::Value
     }
 
-    fn handle<'a>(&'a self, mut record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
-        let text = String::from_utf8_lossy(record.value.as_deref().unwrap_or_default()).into_owned();
+    fn handle<'a>(
+        &'a self,
+        mut record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<(), Failure> {
+        let text =
+            String::from_utf8_lossy(record.value.as_deref().unwrap_or_default()).into_owned();
         match text.as_str() {
             "panic" => panic!("on purpose"),
             "fail" => {
@@ -161,7 +170,11 @@ fn a_registered_handler_may_fail_and_panic() {
     let (a, b) = clusters(&records);
     let mut environment = Environment::default();
     environment.handlers.register("shouts", Arc::new(Shouts));
-    let text = copy(&a, &b, "    handlers: [{ use: shouts }]\n    on_error: skip\n");
+    let text = copy(
+        &a,
+        &b,
+        "    handlers: [{ use: shouts }]\n    on_error: skip\n",
+    );
     File::embedding(&text, environment).copy_all();
     assert_eq!(values(&b, "orders"), ["A", "B"]);
 }

@@ -26,7 +26,9 @@ fn a_changed_route_goes_on_and_its_neighbour_is_not_touched() {
     let file = File::new(&(copy(&a, &b, "") + OTHER));
     let supervised = Supervised::start(&file);
     let copied = |topic: &str, count| b.count(topic) == count;
-    wait_until("both are copied", || copied("orders", 100) && copied("prices", 100));
+    wait_until("both are copied", || {
+        copied("orders", 100) && copied("prices", 100)
+    });
     let views = || {
         let snapshot = supervised.board.snapshot();
         let mut views = snapshot.routes.values().map(|r| r.flows[0].view.clone());
@@ -39,7 +41,10 @@ fn a_changed_route_goes_on_and_its_neighbour_is_not_touched() {
     let ReloadVerdict::Applied { routes, .. } = supervised.reload() else {
         panic!("not applied");
     };
-    assert!(matches!(routes["copy"], RouteResult::Restarted { .. }), "{routes:?}");
+    assert!(
+        matches!(routes["copy"], RouteResult::Restarted { .. }),
+        "{routes:?}"
+    );
     assert_eq!(routes["other"], RouteResult::Kept);
     let (copy_after, other_after) = views();
     assert!(!Arc::ptr_eq(&copy_before, &copy_after));

@@ -35,7 +35,10 @@ fn it_copies_reloads_counts_and_leaves_nothing() {
     let (code, text) = end_of(sandbox(folder.path(), "4"));
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("catalogue-out: untouched"), "{text}");
-    assert!(text.contains("all there, byte for byte, in order"), "{text}");
+    assert!(
+        text.contains("all there, byte for byte, in order"),
+        "{text}"
+    );
     assert!(!text.contains('\x1b'), "no codes in a pipe: {text}");
     assert!(is_empty(folder.path()));
 }

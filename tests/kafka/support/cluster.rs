@@ -184,7 +184,9 @@ impl Admin {
             .create()
             .expect("a consumer");
         let mut list = TopicPartitionList::new();
-        (0..self.partitions(topic)).for_each(|p| drop(list.add_partition(topic, p)));
+        for partition in 0..self.partitions(topic) {
+            list.add_partition(topic, partition);
+        }
         let answer = consumer
             .committed_offsets(list, ASK)
             .expect("committed offsets");
