@@ -371,7 +371,8 @@ impl Parts {
     }
 
     fn share_bytes(&self) -> u64 {
-        (self.spec.route.in_flight_bytes / u64::from(self.workers())).max(1 << 20)
+        let flow = self.spec.route.in_flight_bytes.min(self.spec.share_bytes);
+        (flow / u64::from(self.workers())).max(1 << 20)
     }
 
     fn seats(&self) -> Result<Vec<Seat>, String> {

@@ -463,6 +463,7 @@ fn flow_spec(on_error: OnError) -> FlowSpec {
         route: Arc::new(route),
         source,
         target,
+        share_bytes: u64::MAX,
     }
 }
 

@@ -128,5 +128,6 @@ pub fn flow_spec(route: RouteSpec, source: ClusterSpec, target: ClusterSpec) -> 
         }),
         source,
         target,
+        share_bytes: u64::MAX,
     }
 }
