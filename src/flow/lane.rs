@@ -20,14 +20,29 @@ use std::time::Duration;
 
 /// Tells the lanes which epoch of a partition is current. A lane looks before each record: what was
 /// queued in an older epoch is thrown away there, not produced.
+///
+/// A lane that stopped within a batch shuts the gate by itself: the worker hears of the stop only
+/// later, and what is queued behind must not overtake the record that was stopped at (I2).
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     epoch: AtomicU32,
+    /// The epoch in which a lane stopped, plus one; 0 at first.
+    stopped: AtomicU32,
 }
 
 impl Gate {
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether what was handed out in `epoch` may still be produced.
+    fn is_open(&self, epoch: u32) -> bool {
+        self.epoch() == epoch && self.stopped.load(Ordering::Acquire) != epoch.wrapping_add(1)
+    }
+
+    /// A lane stopped: nothing of this epoch follows.
+    fn stop(&self, epoch: u32) {
+        self.stopped.store(epoch.wrapping_add(1), Ordering::Release);
     }
 
     /// Begins a new epoch: everything handed out before is stale from here on.
@@ -209,11 +224,20 @@ impl<K: Sink> Lane<K> {
     /// Handles and enqueues one batch.
     pub(crate) fn run<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
         self.refresh(&job.sink);
+        let handled = self.records(job);
+        if handled.stop.is_some() {
+            job.gate.stop(job.epoch);
+        }
+        handled
+    }
+
+    /// Handles and enqueues record by record, up to a stop.
+    fn records<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
         let mut handled = Handled::default();
         let mut outputs = Vec::new();
         for index in 0..job.batch.records.len() {
             let lapsed = index % LEASE_STRIDE == 0 && !self.spec.lease.is_current();
-            if lapsed || job.gate.epoch() != job.epoch {
+            if lapsed || !job.gate.is_open(job.epoch) {
                 handled.stop = Some(Stop {
                     offset: job.batch.records[index].offset(),
                     cause: StopCause::Stale,
@@ -461,5 +485,21 @@ impl<K: Sink> Lane<K> {
             target,
         });
         Ok(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i2_what_is_queued_behind_a_stop_is_stale_until_the_worker_begins_a_new_epoch() {
+        let gate = Gate::default();
+        let epoch = gate.epoch();
+        assert!(gate.is_open(epoch));
+        gate.stop(epoch);
+        assert!(!gate.is_open(epoch), "the worker has not heard of it yet");
+        gate.close();
+        assert!(!gate.is_open(epoch) && gate.is_open(gate.epoch()));
     }
 }
