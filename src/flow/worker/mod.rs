@@ -6,13 +6,15 @@
 //!
 //! - `assign`: partitions arrive, get their position, wait for their target topic, are placed
 //! - `batch`: fetch → register → handlers → produce → ack → resolve
-//! - `recover`: a failed delivery is a barrier; rewind, isolation, halt, retry
+//! - `recover`: a failed delivery is a barrier; rewind, halt, retry
+//! - `isolate`: a bad record stands alone, then `on_error` decides
 //! - `commit`: watermark → commit
 //! - `release`: revoke, loss and the final drain
 
 mod assign;
 mod batch;
 mod commit;
+mod isolate;
 mod owned;
 mod recover;
 mod release;
