@@ -21,6 +21,7 @@ mod start;
 mod target;
 mod tracker;
 mod verifier;
+mod watch;
 mod worker;
 
 pub use start::{OnExit, spawn};

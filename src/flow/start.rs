@@ -1,4 +1,4 @@
-//! Builds a flow and watches over its threads: scout, keeper, workers.
+//! Builds a flow: scout, verifier, keeper, producers, workers.
 
 use super::lane::{Lane, LaneSpec, Lease};
 use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
@@ -7,23 +7,19 @@ use super::sinks::Sinks;
 use super::stage::Stage;
 use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
 use super::verifier::{self, Verify};
+use super::watch::{Ended, Flow, Inbox, Troubles};
 use super::worker::{Note, Worker, WorkerExit, WorkerParts};
-use super::{Control, Environment, FlowExit, FlowHandle, FlowSpec};
+use super::{Environment, FlowExit, FlowHandle, FlowSpec};
 use crate::client::admin::Observer;
-use crate::client::consumer::{Member, Waker};
+use crate::client::consumer::Member;
 use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::{ListenerSpec, Until, group_name};
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long a flow that cannot go on has for its drain.
-const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long a flow that is done has for its last drain.
-const LAST_DRAIN: Duration = Duration::from_secs(25);
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// librdkafka's default session timeout.
 const SESSION_TIMEOUT_MS: u64 = 45_000;
@@ -63,7 +59,7 @@ pub fn spawn(spec: FlowSpec, environment: &Environment, on_exit: OnExit) -> Flow
     let spawned = std::thread::Builder::new()
         .name("mirror-flow".into())
         .spawn(move || {
-            let exit = match Flow::build(spec, view.clone(), group, listener) {
+            let exit = match build(spec, view.clone(), group, listener) {
                 Ok(flow) => flow.watch(&controls),
                 Err(detail) => FlowExit::Failed(Reason::Client { detail }),
             };
@@ -93,252 +89,59 @@ fn listener(spec: &FlowSpec, environment: &Environment) -> Option<Arc<dyn Rebala
         ListenerSpec::Registered(name) => environment.listeners.get(name).cloned(),
     }
 }
-
-/// Troubles with the two clusters, as scout and keeper see them.
-#[derive(Default)]
-struct Troubles {
-    source: Mutex<Option<Reason>>,
-    target: Mutex<Option<Reason>>,
-}
-
-impl Troubles {
-    fn set(slot: &Mutex<Option<Reason>>, subject: &str, reason: Option<Reason>) {
-        let mut now = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if *now == reason {
-            return;
-        }
-        match &reason {
-            Some(reason) => {
-                tracing::warn!(
-                    event = "cluster_trouble",
-                    subject,
-                    reason = reason.code(),
-                    "{reason}"
-                );
-            }
-            None => tracing::info!(event = "cluster_answers", subject),
-        }
-        *now = reason;
-    }
-
-    fn any(&self) -> Option<Reason> {
-        let read = |slot: &Mutex<Option<Reason>>| {
-            slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        read(&self.source).or_else(|| read(&self.target))
-    }
-}
-
-/// What a thread of the flow says at its end.
-enum Ended {
-    /// A worker has ended.
-    Worker(WorkerExit),
-    /// Another thread panicked: the flow cannot go on without it.
-    Died(Reason),
-}
-
-/// A built flow.
-struct Flow {
+/// Builds what a flow is made of, and starts its threads.
+fn build(
+    spec: FlowSpec,
     view: Arc<FlowView>,
-    subject: Arc<str>,
-    inboxes: Vec<Inbox>,
-    ended: Receiver<Ended>,
-    scout: Sender<Inquiry>,
-    keeper: Sender<Ask>,
-    troubles: Arc<Troubles>,
-    until: Receiver<Option<Reason>>,
-    /// Kept so that `until` is never closed: a closed channel would be ready for ever.
-    _until: Sender<Option<Reason>>,
-}
-
-/// A worker's inbox, with what wakes it from a poll.
-#[derive(Clone)]
-struct Inbox {
-    notes: Sender<Note>,
-    waker: Waker,
-}
-
-impl Inbox {
-    fn tell(&self, note: Note) {
-        if self.notes.send(note).is_ok() {
-            self.waker.wake();
-        }
+    group: String,
+    listener: Option<Arc<dyn RebalanceListener>>,
+) -> Result<Flow, String> {
+    let spec = Arc::new(spec);
+    let subject: Arc<str> = format!(
+        "{}/{}→{}",
+        spec.route.name, spec.source.name, spec.target.name
+    )
+    .into();
+    let targets = Arc::new(TargetView::default());
+    let troubles = Arc::new(Troubles::default());
+    let (scout, inquiries) = unbounded();
+    let (keeper, asks) = unbounded();
+    let (verifier, questions) = unbounded();
+    let (ended_tx, ended) = unbounded();
+    let (until_tx, until) = unbounded();
+    let parts = Parts {
+        spec,
+        subject: subject.clone(),
+        view: view.clone(),
+        group,
+        targets,
+        listener,
+        scout: scout.clone(),
+        verifier,
+        keeper: keeper.clone(),
+        observer: Arc::default(),
+        ended: ended_tx.clone(),
+    };
+    let seats = parts.seats()?;
+    let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
+    parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
+    parts.start_verifier(questions, &inboxes)?;
+    parts.start_keeper(asks, &inboxes, &troubles)?;
+    let sinks = parts.sinks(&inboxes);
+    for seat in seats {
+        parts.start_worker(seat, &sinks)?;
     }
-}
-
-impl Flow {
-    fn build(
-        spec: FlowSpec,
-        view: Arc<FlowView>,
-        group: String,
-        listener: Option<Arc<dyn RebalanceListener>>,
-    ) -> Result<Self, String> {
-        let spec = Arc::new(spec);
-        let subject: Arc<str> = format!(
-            "{}/{}→{}",
-            spec.route.name, spec.source.name, spec.target.name
-        )
-        .into();
-        let targets = Arc::new(TargetView::default());
-        let troubles = Arc::new(Troubles::default());
-        let (scout, inquiries) = unbounded();
-        let (keeper, asks) = unbounded();
-        let (verifier, questions) = unbounded();
-        let (ended_tx, ended) = unbounded();
-        let (until_tx, until) = unbounded();
-        let parts = Parts {
-            spec,
-            subject: subject.clone(),
-            view: view.clone(),
-            group,
-            targets,
-            listener,
-            scout: scout.clone(),
-            verifier,
-            keeper: keeper.clone(),
-            observer: Arc::default(),
-            ended: ended_tx.clone(),
-        };
-        let seats = parts.seats()?;
-        let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
-        parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
-        parts.start_verifier(questions, &inboxes)?;
-        parts.start_keeper(asks, &inboxes, &troubles)?;
-        let sinks = parts.sinks(&inboxes);
-        for seat in seats {
-            parts.start_worker(seat, &sinks)?;
-        }
-        Ok(Self {
-            view,
-            subject,
-            inboxes,
-            ended,
-            scout,
-            keeper,
-            troubles,
-            until,
-            _until: until_tx,
-        })
-    }
-
-    /// Watches until every worker has ended.
-    fn watch(self, controls: &Receiver<Control>) -> FlowExit {
-        let mut course = Course::default();
-        let ticker = crossbeam_channel::tick(Duration::from_millis(500));
-        let mut controls = controls.clone();
-        while course.exits.len() < self.inboxes.len() {
-            crossbeam_channel::select! {
-                recv(self.ended) -> ended => match ended {
-                    Ok(Ended::Worker(exit)) => self.worker_ended(exit, &mut course),
-                    Ok(Ended::Died(reason)) => {
-                        course.died = Some(reason);
-                        self.steer(Control::Drain { deadline: Instant::now() + GIVE_UP });
-                    }
-                    Err(_) => break,
-                },
-                recv(controls) -> control => match control {
-                    Ok(control) => self.steer(control),
-                    Err(_) => {
-                        // Whoever held the handle let go of it.
-                        controls = crossbeam_channel::never();
-                        self.steer(Control::Abort);
-                    }
-                },
-                recv(self.until) -> done => if let Ok(done) = done {
-                    course.until = Some(done);
-                    self.steer(Control::Drain { deadline: Instant::now() + LAST_DRAIN });
-                },
-                recv(ticker) -> _ => self.show(),
-            }
-        }
-        let _ = self.scout.send(Inquiry::Stop);
-        let _ = self.keeper.send(Ask::Stop);
-        course.exit()
-    }
-
-    fn steer(&self, control: Control) {
-        if matches!(control, Control::Drain { .. }) {
-            self.view.become_(State::Draining, None);
-        }
-        for inbox in &self.inboxes {
-            inbox.tell(Note::Control(control));
-        }
-    }
-
-    /// One worker that cannot go on ends the flow: the rest drains.
-    fn worker_ended(&self, exit: WorkerExit, course: &mut Course) {
-        let bad = matches!(exit, WorkerExit::Failed(_) | WorkerExit::AbortRoute(_));
-        course.exits.push(exit);
-        if bad {
-            self.steer(Control::Drain {
-                deadline: Instant::now() + GIVE_UP,
-            });
-        }
-    }
-
-    /// The flow's own condition, from its clusters' and its partitions'.
-    fn show(&self) {
-        let now = self.view.condition().state;
-        if matches!(now, State::Draining | State::Stopped | State::Paused) {
-            return;
-        }
-        let (state, reason) = self.condition();
-        if self.view.become_(state, reason.clone()) {
-            tracing::info!(event = "flow_state", subject = %self.subject, ?state,
-                reason = reason.as_ref().map(Reason::code));
-        }
-    }
-
-    fn condition(&self) -> (State, Option<Reason>) {
-        if let Some(reason) = self.troubles.any() {
-            return (State::Failed, Some(reason));
-        }
-        let partitions = self.view.partitions();
-        let worst = [
-            State::Failed,
-            State::Stalled,
-            State::Starting,
-            State::Lagging,
-        ];
-        for state in worst {
-            if let Some(found) = partitions.values().find(|p| p.condition.state == state) {
-                return (state, found.condition.reason.clone());
-            }
-        }
-        if partitions.is_empty() && self.view.topics().is_empty() {
-            return (State::Starting, Some(Reason::NoTopics));
-        }
-        (State::Running, None)
-    }
-}
-
-/// How the flow's end came about.
-#[derive(Default)]
-struct Course {
-    exits: Vec<WorkerExit>,
-    died: Option<Reason>,
-    until: Option<Option<Reason>>,
-}
-
-impl Course {
-    fn exit(self) -> FlowExit {
-        let mut unconfirmed = Vec::new();
-        let mut failed = self.died;
-        for exit in self.exits {
-            match exit {
-                WorkerExit::AbortRoute(reason) => return FlowExit::AbortRoute(reason),
-                WorkerExit::Failed(reason) => failed = Some(reason),
-                WorkerExit::Unconfirmed(left) => unconfirmed.extend(left),
-                WorkerExit::Drained => {}
-            }
-        }
-        match (failed, self.until) {
-            (Some(reason), _) | (None, Some(Some(reason))) => FlowExit::Failed(reason),
-            _ if !unconfirmed.is_empty() => FlowExit::Unconfirmed(unconfirmed),
-            (None, Some(None)) => FlowExit::CaughtUp,
-            (None, None) => FlowExit::Drained,
-        }
-    }
+    Ok(Flow {
+        view,
+        subject,
+        inboxes,
+        ended,
+        scout,
+        keeper,
+        troubles,
+        until,
+        _until: until_tx,
+    })
 }
 
 /// A worker that has its member and its inbox, and no thread yet.

@@ -9,12 +9,7 @@ use crate::observe::{Counters, Reason};
 use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Without an acknowledgement for so long, a partition that holds something is stuck.
-const STUCK: Duration = Duration::from_secs(1);
-/// How often that is looked for.
-const STUCK_LOOK: Duration = Duration::from_millis(250);
+use std::time::Instant;
 
 impl<S: Source, K: Sink> Worker<S, K> {
     /// A batch arrives.
@@ -269,41 +264,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let delay = ticket.since.elapsed().as_micros() as u64;
         Counters::add(&counters.delay_us_sum, delay);
         Counters::add(&counters.delay_count, 1);
-    }
-
-    /// While fetching is paused, a partition was let in for one batch only.
-    fn pause_if_held(&mut self, tp: &TopicPartition) {
-        if self.paused_all && self.owned.get(tp).is_some_and(|o| o.placed) {
-            self.source.pause(std::slice::from_ref(tp));
-        }
-    }
-
-    /// Partitions that hold something and make no progress: paused alone once they hold a share, and
-    /// left out of the flow's thresholds, so that a target partition without leader does not starve
-    /// the others (B072). What they hold still counts towards the limit.
-    pub(super) fn look_for_stuck(&mut self, now: Instant) {
-        if now < self.next_stuck_look {
-            return;
-        }
-        self.next_stuck_look = now + STUCK_LOOK;
-        let share = self.budget.partition_share();
-        let mut aside = 0;
-        let mut pause = Vec::new();
-        for owned in self.owned.values_mut() {
-            if owned.cost == 0 || owned.last_progress.elapsed() < STUCK {
-                continue;
-            }
-            aside += owned.cost;
-            if owned.cost >= share && !owned.paused_alone && owned.placed {
-                owned.paused_alone = true;
-                pause.push(owned.id.clone());
-            }
-        }
-        self.budget.set_aside(aside);
-        if !pause.is_empty() {
-            Counters::add(&self.view.counters.pauses, pause.len() as u64);
-            self.source.pause(&pause);
-        }
     }
 
     /// What follows from a settled batch.

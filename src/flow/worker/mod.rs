@@ -6,6 +6,7 @@
 //!
 //! - `assign`: partitions arrive, get their position, wait for their target topic, are placed
 //! - `batch`: fetch → register → handlers → produce → ack → resolve
+//! - `hold`: budget spent, fetching waits
 //! - `recover`: a failed delivery is a barrier; rewind, halt, retry
 //! - `isolate`: a bad record stands alone, then `on_error` decides
 //! - `commit`: watermark → commit
@@ -14,6 +15,7 @@
 mod assign;
 mod batch;
 mod commit;
+mod hold;
 mod isolate;
 mod owned;
 mod recover;
@@ -32,11 +34,11 @@ use crate::flow::stage::{Ended, Stage};
 use crate::flow::target::{Ask, TargetView};
 use crate::flow::verifier::Verify;
 use crate::flow::{Control, FlowSpec, Unconfirmed};
-use crate::observe::{Counters, FlowView, Reason};
+use crate::observe::{FlowView, Reason};
 use crate::plane::{FetchEvent, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use commit::Committer;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Sender};
 use owned::Owned;
 use release::Release;
 use std::collections::BTreeMap;
@@ -46,14 +48,6 @@ use ticket::Tickets;
 
 /// How long a poll waits when there is nothing to do.
 const IDLE_POLL: Duration = Duration::from_millis(100);
-/// How long one wait for acknowledgements takes while fetching is held.
-const HOLD_WAIT: Duration = Duration::from_millis(20);
-/// How long fetching is held by not polling, before partitions are paused: a pause throws away what
-/// the client has fetched ahead, and a resume takes about a second.
-const HOLD_LIMIT: Duration = Duration::from_secs(1);
-
-/// How often partitions with nothing in flight are let in while fetching is paused.
-const TRICKLE: Duration = Duration::from_secs(1);
 
 /// What other threads tell a worker.
 pub(crate) enum Note {
@@ -312,86 +306,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Duration::from_millis(5)
         } else {
             IDLE_POLL
-        }
-    }
-
-    /// Whether fetching is held for want of budget or of room in a handler's queue. A release is
-    /// never held up: nothing new is taken in it.
-    fn is_held(&mut self) -> bool {
-        if self.release.is_some() || self.paused_all {
-            self.resume_if_room();
-            return false;
-        }
-        let full = self.budget.is_spent() || self.stage.is_full();
-        if !full {
-            self.held_since = None;
-            return false;
-        }
-        let since = *self.held_since.get_or_insert_with(Instant::now);
-        if since.elapsed() > HOLD_LIMIT {
-            self.pause_all();
-            return false;
-        }
-        true
-    }
-
-    /// Holds by not polling: what the client has fetched ahead stays there. Short enough for the
-    /// group, since heartbeats go on by themselves.
-    fn wait_for_room(&mut self) {
-        let before = Instant::now();
-        match self.inbox.recv_timeout(HOLD_WAIT) {
-            Ok(note) => self.take(note),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
-            }
-        }
-        let waited = before.elapsed().as_millis() as u64;
-        Counters::add(&self.view.counters.blocked_ms, waited);
-    }
-
-    fn pause_all(&mut self) {
-        let placed = self.placed();
-        self.source.pause(&placed);
-        self.paused_all = true;
-        Counters::add(&self.view.counters.pauses, placed.len() as u64);
-        tracing::debug!(event = "paused", subject = %self.subject, in_flight_bytes = self.budget.used());
-    }
-
-    fn resume_if_room(&mut self) {
-        if !self.paused_all {
-            return;
-        }
-        if !self.budget.has_room() || self.stage.is_full() {
-            return self.trickle();
-        }
-        self.paused_all = false;
-        self.held_since = None;
-        let flowing: Vec<TopicPartition> = self
-            .owned
-            .values()
-            .filter(|o| o.wants_records())
-            .map(|o| o.id.clone())
-            .collect();
-        self.source.resume(&flowing);
-    }
-
-    /// Progress before budget: a partition with nothing in flight may always have one batch (rule 11).
-    /// It is paused again with that batch (`pause_if_held`).
-    fn trickle(&mut self) {
-        let now = Instant::now();
-        if now < self.next_trickle {
-            return;
-        }
-        self.next_trickle = now + TRICKLE;
-        let idle: Vec<TopicPartition> = self
-            .owned
-            .values()
-            .filter(|o| o.wants_records() && o.in_flight == 0)
-            .map(|o| o.id.clone())
-            .collect();
-        if !idle.is_empty() {
-            self.source.resume(&idle);
         }
     }
 
