@@ -24,9 +24,9 @@ mod steer;
 mod text;
 mod version;
 
+pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
 #[cfg(feature = "sandbox")]
 pub(crate) use run::watch;
-pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
 
 /// Copies topics between Kafka clusters.
 #[derive(Debug, Parser)]

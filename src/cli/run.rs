@@ -53,6 +53,9 @@ pub(super) fn run(
             return Exit::No;
         }
     };
+    if args.no_data_loss {
+        text::show_enforced();
+    }
     if !first.warnings.is_empty() {
         eprintln!("{}", first.warnings.trim_end());
     }

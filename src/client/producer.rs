@@ -126,6 +126,22 @@ impl Shared {
         }
     }
 
+    /// A handle that died of the world's doing takes its records down for that reason: as mere
+    /// company of another record's failure they would be sent again at once, for ever and unseen.
+    fn fault(&self, code: RDKafkaErrorCode) -> ProduceFault {
+        let fault = fault_of(code);
+        if fault.kind != FaultKind::Collateral {
+            return fault;
+        }
+        match native::fatal_error(&self.client) {
+            Some((cause, detail)) if is_the_worlds(cause) => ProduceFault {
+                kind: FaultKind::World,
+                detail,
+            },
+            _ => fault,
+        }
+    }
+
     /// Groups the reports of one event by ticket, so that the worker pays once a group.
     fn deliver(&self, reports: &Deliveries, deliver: &Deliver) {
         let mut groups = Groups::default();
@@ -134,7 +150,7 @@ impl Shared {
         reports.for_each(|opaque, error| {
             count += 1;
             failures |= error.is_some();
-            groups.add(Token::unpack(opaque), error);
+            groups.add(Token::unpack(opaque), error.map(|code| self.fault(code)));
         });
         if failures && let Some((_, detail)) = native::fatal_error(&self.client) {
             self.die(&detail);
@@ -151,7 +167,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn add(&mut self, token: Token, error: Option<RDKafkaErrorCode>) {
+    fn add(&mut self, token: Token, fault: Option<ProduceFault>) {
         let position = match self.by_worker.iter().position(|(w, _)| *w == token.worker) {
             Some(position) => position,
             None => {
@@ -160,7 +176,7 @@ impl Groups {
             }
         };
         let outcomes = &mut self.by_worker[position].1;
-        match (error, outcomes.last_mut()) {
+        match (fault, outcomes.last_mut()) {
             (None, Some(Outcome::Acked { ticket, count })) if *ticket == token.ticket => {
                 *count += 1;
             }
@@ -168,10 +184,10 @@ impl Groups {
                 ticket: token.ticket,
                 count: 1,
             }),
-            (Some(code), _) => outcomes.push(Outcome::Failed {
+            (Some(fault), _) => outcomes.push(Outcome::Failed {
                 ticket: token.ticket,
                 distance: token.distance,
-                fault: fault_of(code),
+                fault,
             }),
         }
     }
@@ -207,6 +223,19 @@ pub fn fault_of(code: RDKafkaErrorCode) -> ProduceFault {
     }
 }
 
+/// Causes of a handle's death that the next handle meets as well, until somebody acts: no right to
+/// write anything at all, a cluster that knows no idempotent producers.
+fn is_the_worlds(cause: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        cause,
+        Code::ClusterAuthorizationFailed
+            | Code::TopicAuthorizationFailed
+            | Code::UnsupportedVersion
+            | Code::UnsupportedFeature
+    )
+}
+
 impl Sink for Producer {
     type Topic = ProducerTopic;
 
@@ -228,6 +257,11 @@ impl Sink for Producer {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
+        // A purged handle takes nothing: what it took before is being thrown away, and a later record
+        // must not arrive in its place.
+        if !self.is_usable() {
+            return Err(fault_of(RDKafkaErrorCode::PurgeQueue));
+        }
         // Counted first: the report may come before the call returns.
         self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
         native::enqueue(
@@ -242,7 +276,7 @@ impl Sink for Producer {
             if code == RDKafkaErrorCode::Fatal {
                 self.shared.die("the handle is dead");
             }
-            fault_of(code)
+            self.shared.fault(code)
         })
     }
 

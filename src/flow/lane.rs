@@ -16,18 +16,33 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Tells the lanes which epoch of a partition is current. A lane looks before each record: what was
 /// queued in an older epoch is thrown away there, not produced.
+///
+/// A lane that stopped within a batch shuts the gate by itself: the worker hears of the stop only
+/// later, and what is queued behind must not overtake the record that was stopped at (I2).
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     epoch: AtomicU32,
+    /// The epoch in which a lane stopped, plus one; 0 at first.
+    stopped: AtomicU32,
 }
 
 impl Gate {
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether what was handed out in `epoch` may still be produced.
+    fn is_open(&self, epoch: u32) -> bool {
+        self.epoch() == epoch && self.stopped.load(Ordering::Acquire) != epoch.wrapping_add(1)
+    }
+
+    /// A lane stopped: nothing of this epoch follows.
+    fn stop(&self, epoch: u32) {
+        self.stopped.store(epoch.wrapping_add(1), Ordering::Release);
     }
 
     /// Begins a new epoch: everything handed out before is stale from here on.
@@ -40,28 +55,49 @@ impl Gate {
 /// may have moved on: nobody enqueues until the poll thread has asked it again.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    born: Instant,
     stamped_ms: AtomicU64,
     length: Duration,
+}
+
+/// What the poll thread finds when it stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseState {
+    /// The last stamp was recent.
+    Current,
+    /// It was too long ago.
+    Lapsed,
+}
+
+/// The boot clock goes on while the machine is suspended; the monotonic one does not.
+fn boot_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1000
+        + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
 impl Lease {
     pub(crate) fn new(length: Duration) -> Self {
         Self {
-            born: Instant::now(),
-            stamped_ms: AtomicU64::new(0),
+            stamped_ms: AtomicU64::new(boot_ms()),
             length,
         }
     }
 
-    pub(crate) fn stamp(&self) {
-        let now = self.born.elapsed().as_millis() as u64;
-        self.stamped_ms.store(now, Ordering::Release);
+    /// Stamps after a poll, and says whether the stamp before it had lapsed: what that poll brought
+    /// may have been fetched before a long stop.
+    pub(crate) fn stamp(&self) -> LeaseState {
+        let now = boot_ms();
+        let before = self.stamped_ms.swap(now, Ordering::AcqRel);
+        if Duration::from_millis(now.saturating_sub(before)) < self.length {
+            LeaseState::Current
+        } else {
+            LeaseState::Lapsed
+        }
     }
 
     fn is_current(&self) -> bool {
-        let stamped = Duration::from_millis(self.stamped_ms.load(Ordering::Acquire));
-        self.born.elapsed().saturating_sub(stamped) < self.length
+        let age = boot_ms().saturating_sub(self.stamped_ms.load(Ordering::Acquire));
+        Duration::from_millis(age) < self.length
     }
 }
 
@@ -188,11 +224,20 @@ impl<K: Sink> Lane<K> {
     /// Handles and enqueues one batch.
     pub(crate) fn run<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
         self.refresh(&job.sink);
+        let handled = self.records(job);
+        if handled.stop.is_some() {
+            job.gate.stop(job.epoch);
+        }
+        handled
+    }
+
+    /// Handles and enqueues record by record, up to a stop.
+    fn records<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
         let mut handled = Handled::default();
         let mut outputs = Vec::new();
         for index in 0..job.batch.records.len() {
             let lapsed = index % LEASE_STRIDE == 0 && !self.spec.lease.is_current();
-            if lapsed || job.gate.epoch() != job.epoch {
+            if lapsed || !job.gate.is_open(job.epoch) {
                 handled.stop = Some(Stop {
                     offset: job.batch.records[index].offset(),
                     cause: StopCause::Stale,
@@ -237,6 +282,9 @@ impl<K: Sink> Lane<K> {
         }
         if let Some(topic) = job.chain.pass_through() {
             record.topic = Cow::Borrowed(topic);
+            if let Err(failure) = self.check_limit(std::slice::from_ref(&record)) {
+                return self.settle(job, index, failure, handled);
+            }
             self.produce(job, index, &record, handled)?;
             handled.forwarded += 1;
             return Ok(());
@@ -247,6 +295,10 @@ impl<K: Sink> Lane<K> {
                 Ok(())
             }
             Ok(_) => {
+                // Before the first output is enqueued: a failure settles the whole record.
+                if let Err(failure) = self.check_limit(outputs) {
+                    return self.settle(job, index, failure, handled);
+                }
                 for output in outputs.iter() {
                     self.produce(job, index, output, handled)?;
                 }
@@ -311,6 +363,27 @@ impl<K: Sink> Lane<K> {
         self.enqueue(job, index, known, partition, record, handled)
     }
 
+    /// `limits.record`: an output larger than the user allows is a failure of the record.
+    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+        let Some(limit) = self.spec.record_bytes else {
+            return Ok(());
+        };
+        let size = |r: &Record<'_>| {
+            (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
+        };
+        match outputs.iter().map(size).find(|size| *size > limit) {
+            None => Ok(()),
+            Some(size) => Err(StepFailure {
+                step: 0,
+                failure: Failure {
+                    code: FailureCode::TooLarge,
+                    detail: format!("{size} bytes, limits.record is {limit}"),
+                },
+                on_error: None,
+            }),
+        }
+    }
+
     fn check_size<R>(
         &self,
         job: &Job<R, K>,
@@ -321,13 +394,6 @@ impl<K: Sink> Lane<K> {
         const SLACK: usize = 16 * 1024;
         let body = record.key.as_ref().map_or(0, |k| k.len())
             + record.value.as_ref().map_or(0, |v| v.len());
-        let limit = self.spec.record_bytes.unwrap_or(u64::MAX);
-        if body as u64 > limit {
-            return Err(StopCause::Poison(Failure {
-                code: FailureCode::TooLarge,
-                detail: format!("{body} bytes, limits.record is {limit}"),
-            }));
-        }
         if matches!(job.care, Care::Isolated)
             || body.saturating_add(SLACK) as u64 <= target.record_bytes
         {
@@ -419,5 +485,21 @@ impl<K: Sink> Lane<K> {
             target,
         });
         Ok(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i2_what_is_queued_behind_a_stop_is_stale_until_the_worker_begins_a_new_epoch() {
+        let gate = Gate::default();
+        let epoch = gate.epoch();
+        assert!(gate.is_open(epoch));
+        gate.stop(epoch);
+        assert!(!gate.is_open(epoch), "the worker has not heard of it yet");
+        gate.close();
+        assert!(!gate.is_open(epoch) && gate.is_open(gate.epoch()));
     }
 }

@@ -6,6 +6,7 @@ use rdkafka::client::ClientContext;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
+use rdkafka::types::RDKafkaErrorCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -205,9 +206,7 @@ impl Feed {
         loop {
             match self.producer.send(record) {
                 Ok(()) => return Ok(()),
-                Err((KafkaError::MessageProduction(code), again))
-                    if code == rdkafka::types::RDKafkaErrorCode::QueueFull =>
-                {
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
                     self.producer.poll(TICK);
                     record = again;
                 }

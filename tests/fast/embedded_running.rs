@@ -100,6 +100,7 @@ impl File {
                     route: route.clone(),
                     source: source.clone(),
                     target: target.clone(),
+                    share_bytes: u64::MAX,
                 };
                 let on_exit = Box::new(move |e| {
                     let _ = tell.send(e);

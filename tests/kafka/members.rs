@@ -29,9 +29,10 @@ fn wait_shared(flows: &[&Flow]) {
     wait::until("the partitions are shared", PATIENCE, || {
         let all: Vec<_> = flows.iter().map(|f| f.partitions()).collect();
         let count: usize = all.iter().map(std::collections::BTreeMap::len).sum();
-        let running = |p: &mirror::observe::PartitionView| matches!(p.condition.state, State::Running | State::Lagging);
-        count == PARTITIONS as usize
-            && all.iter().all(|p| !p.is_empty() && p.values().all(running))
+        let running = |p: &mirror::observe::PartitionView| {
+            matches!(p.condition.state, State::Running | State::Lagging)
+        };
+        count == PARTITIONS as usize && all.iter().all(|p| !p.is_empty() && p.values().all(running))
     });
 }
 
@@ -41,7 +42,11 @@ fn join_and_leave(topic: &str, shape: Shape) {
     Admin::new(&source).create(topic, PARTITIONS, &[]);
     let spec = || -> FlowSpec {
         let target = cluster("target", &pair.target.bootstrap());
-        flow_spec(route(topic, topic, shape), cluster("source", &source), target)
+        flow_spec(
+            route(topic, topic, shape),
+            cluster("source", &source),
+            target,
+        )
     };
     let load = Load::start(&source, &[field(topic, PARTITIONS)], RATE);
     let first = Flow::start(spec());
@@ -55,12 +60,18 @@ fn join_and_leave(topic: &str, shape: Shape) {
     let second = Flow::start(spec());
     wait_shared(&[&first, &second]);
     kept = kept.intersection(&owned(&first)).cloned().collect();
-    println!("{topic}: third joins with {} in flight", first.in_flight() + second.in_flight());
+    println!(
+        "{topic}: third joins with {} in flight",
+        first.in_flight() + second.in_flight()
+    );
     let third = Flow::start(spec());
     wait_shared(&[&first, &second, &third]);
     kept = kept.intersection(&owned(&first)).cloned().collect();
 
-    println!("{topic}: second leaves with {} in flight", second.in_flight());
+    println!(
+        "{topic}: second leaves with {} in flight",
+        second.in_flight()
+    );
     assert_eq!(second.drain(), FlowExit::Drained);
     wait_shared(&[&first, &third]);
     assert_eq!(third.drain(), FlowExit::Drained);
@@ -69,15 +80,38 @@ fn join_and_leave(topic: &str, shape: Shape) {
 
     let expected = load.stop();
     let total = expected.total();
-    wait::until("no lag", PATIENCE, || Admin::new(&pair.target.bootstrap()).end_sum(topic) as u64 >= total);
-    println!("{topic}: {} rebalance events at the first", Counters::get(&first.counters().rebalances));
+    wait::until("no lag", PATIENCE, || {
+        Admin::new(&pair.target.bootstrap()).end_sum(topic) as u64 >= total
+    });
+    println!(
+        "{topic}: {} rebalance events at the first",
+        Counters::get(&first.counters().rebalances)
+    );
     assert_eq!(first.drain(), FlowExit::Drained);
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), [topic]), str::to_owned);
-    let longest = kept.iter().map(|tp| pauses.longest(tp.partition, began)).max().unwrap_or_default();
-    println!("{topic}: {verdict}; {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}", kept.len(), pauses.longest_of_all(began));
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
+    let longest = kept
+        .iter()
+        .map(|tp| pauses.longest(tp.partition, began))
+        .max()
+        .unwrap_or_default();
+    println!(
+        "{topic}: {verdict}; {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}",
+        kept.len(),
+        pauses.longest_of_all(began)
+    );
     verdict.assert_perfect();
-    assert!(!kept.is_empty(), "no partition stayed: nothing was measured");
-    assert!(longest <= LONGEST_PAUSE, "a partition that stayed paused for {longest:?}");
+    assert!(
+        !kept.is_empty(),
+        "no partition stayed: nothing was measured"
+    );
+    assert!(
+        longest <= LONGEST_PAUSE,
+        "a partition that stayed paused for {longest:?}"
+    );
 }
 
 #[test]
