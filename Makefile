@@ -25,7 +25,7 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
 
 bench: setup-test ## Measure CPU against a bare consume-produce loop of the same client, on real Kafka
-	$(CARGO) bench --locked --bench plane
+	$(CARGO) bench --locked --features sandbox --bench plane
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 
