@@ -16,7 +16,6 @@ pub mod program;
 mod progress;
 mod reload;
 mod run;
-#[cfg(feature = "sandbox")]
 mod sandbox;
 pub mod schema;
 mod status;
@@ -72,7 +71,6 @@ pub enum Command {
     /// Let a held route go on
     Resume(SteerArgs),
     /// Try it without Kafka: clusters, routes and records in this process, and a count at the end
-    #[cfg(feature = "sandbox")]
     Sandbox(sandbox::SandboxArgs),
     /// Print the JSON schema of the file
     Schema,
@@ -255,7 +253,6 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Status(args) => status::status(&args, config, cli.color, program),
         Command::Pause(args) => steer::steer(&args, steer::Verb::Pause, config, program),
         Command::Resume(args) => steer::steer(&args, steer::Verb::Resume, config, program),
-        #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => sandbox::sandbox(&args, cli.color, program),
         Command::Schema => {
             text::out(&(program.schema)());

@@ -90,12 +90,16 @@ fn conclusion(complete: Complete, sent: u64, sum: &Count, screen: &Screen) -> St
     match complete {
         Complete::Yes => {
             let line = format!("{} records sent, {copies} copies arrived", number(sent));
-            format!(
-                "\n  {}\n  all there, byte for byte, in order; {} repeated\n  {} carry the header that the reload added",
+            let mut text = format!(
+                "\n  {}\n  all there, byte for byte, in order; {} repeated",
                 screen.ink(Ink::Green, &line),
-                number(sum.repeated),
-                number(sum.marked)
-            )
+                number(sum.repeated)
+            );
+            if sum.marked > 0 {
+                let marked = number(sum.marked);
+                text += &format!("\n  {marked} carry the header that the reload added");
+            }
+            text
         }
         Complete::No => {
             let line = format!(

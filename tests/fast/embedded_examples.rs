@@ -150,6 +150,16 @@ fn filtered_feed() {
     );
 }
 
+#[test]
+fn the_first_configuration_of_the_readme() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(path).expect("the README");
+    let (_, rest) = text.split_once("```yaml\n").expect("a configuration");
+    let (configuration, _) = rest.split_once("```").expect("its end");
+    let file = File::new(configuration);
+    assert_eq!(file.load().spec.routes.len(), 1);
+}
+
 #[allow(dead_code, reason = "its main is for those who run it")]
 #[path = "../../examples/custom_handler.rs"]
 mod custom_handler;

@@ -65,7 +65,7 @@ impl File {
         std::fs::write(self.path(), text).expect("written");
     }
 
-    fn load(&self) -> LoadedConfig {
+    pub fn load(&self) -> LoadedConfig {
         let program = link::embedding(self.environment.clone());
         load(&program, &self.path()).unwrap_or_else(|e| panic!("{}", e.words()))
     }
