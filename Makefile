@@ -11,7 +11,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 # One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
 .NOTPARALLEL:
-.PHONY: help demo test check fmt clippy doc licences shell kafka-up setup-build setup-test
+.PHONY: help demo test bench check fmt clippy doc licences shell kafka-up setup-build setup-test
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -23,6 +23,9 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --lib --bins --test fast
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+
+bench: setup-test ## Measure CPU against a bare consume-produce loop of the same client, on real Kafka
+	$(CARGO) bench --locked --bench plane
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 

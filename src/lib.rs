@@ -19,6 +19,8 @@ pub mod partition;
 pub mod plan;
 pub mod plane;
 pub mod record;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod shutdown;
 pub mod supervisor;
 pub mod version;

@@ -234,8 +234,10 @@ pub trait Source: Send {
     /// # Errors
     /// The client's words.
     fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String>;
-    /// Leaves the group, within `deadline`.
+    /// Leaves the group, within `deadline`. No record that it fetched may be held any more.
     fn leave(&mut self, deadline: Duration);
+    /// Lets the client be, unclosed, for ever: somebody still holds records of it.
+    fn abandon(&mut self);
 }
 
 /// Names one enqueued record in its outcome: which worker, which batch in flight, which record.

@@ -88,7 +88,12 @@ fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
         },
     };
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
-    match check::run(&request.files, &options, &mut out, &mut err) {
+    let outcome = check::run(&request.files, &options, &mut out, &mut err);
+    if request.no_data_loss == NoDataLoss::Required {
+        drop(err);
+        text::show_enforced();
+    }
+    match outcome {
         Ok(check::Outcome::Ok) => Exit::Done,
         Ok(check::Outcome::Invalid) => Exit::No,
         Ok(check::Outcome::WarningsDenied) => Exit::Warnings,

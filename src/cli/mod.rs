@@ -16,6 +16,8 @@ pub mod program;
 mod progress;
 mod reload;
 mod run;
+#[cfg(feature = "sandbox")]
+mod sandbox;
 pub mod schema;
 mod status;
 mod steer;
@@ -23,6 +25,8 @@ mod text;
 mod version;
 
 pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
+#[cfg(feature = "sandbox")]
+pub(crate) use run::watch;
 
 /// Copies topics between Kafka clusters.
 #[derive(Debug, Parser)]
@@ -67,6 +71,9 @@ pub enum Command {
     Pause(SteerArgs),
     /// Let a held route go on
     Resume(SteerArgs),
+    /// Try it without Kafka: clusters, routes and records in this process, and a count at the end
+    #[cfg(feature = "sandbox")]
+    Sandbox(sandbox::SandboxArgs),
     /// Print the JSON schema of the file
     Schema,
     /// Print a completion script
@@ -248,6 +255,8 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Status(args) => status::status(&args, config, cli.color, program),
         Command::Pause(args) => steer::steer(&args, steer::Verb::Pause, config, program),
         Command::Resume(args) => steer::steer(&args, steer::Verb::Resume, config, program),
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox(args) => sandbox::sandbox(&args, cli.color, program),
         Command::Schema => {
             text::out(&(program.schema)());
             Exit::Done

@@ -53,6 +53,9 @@ pub(super) fn run(
             return Exit::No;
         }
     };
+    if args.no_data_loss {
+        text::show_enforced();
+    }
     if !first.warnings.is_empty() {
         eprintln!("{}", first.warnings.trim_end());
     }
@@ -112,7 +115,8 @@ async fn supervise(
     Ok(supervisor::run(supervisor, inbox, load, follow).await)
 }
 
-fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> {
+/// Watches the files and brings changes to the supervisor; says so where it cannot.
+pub(crate) fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> {
     let seen = move |seen| match seen {
         Seen::Changed => events.send(Event::FileChanged),
         Seen::Unsettled { file, why } => {

@@ -103,6 +103,17 @@ pub(super) fn duration(of: Duration) -> String {
     }
 }
 
+/// Prints the client settings that `--no-data-loss` stands on, to standard error. They hold without
+/// it as well: it adds that the file may give up on no record.
+pub(super) fn show_enforced() {
+    eprintln!(
+        "no data loss: these client settings are enforced, and nothing may give up on a record:"
+    );
+    for (client, setting, value) in crate::client::settings::enforced() {
+        eprintln!("  {client:<9} {setting} = {value}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

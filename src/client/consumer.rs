@@ -326,7 +326,13 @@ impl Source for Member {
             list.add_partition_offset(&tp.topic, tp.partition, rdkafka::Offset::Offset(offset.0))
                 .map_err(|e| e.to_string())?;
         }
-        self.client()?
+        let client = self.client()?;
+        // An assign would clear the mark of a loss whose event we have not read yet, and the loss
+        // would be read as a revoke: drained and committed, although somebody else owns it (I3).
+        if client.assignment_lost() {
+            return Err("the assignment is lost".to_owned());
+        }
+        client
             .incremental_assign(&list)
             .map_err(|e| e.to_string())?;
         self.placed.extend(at.iter().map(|(tp, _)| tp.clone()));
@@ -337,13 +343,7 @@ impl Source for Member {
     /// a revoke, whose event we have not read yet, would be taken for that answer, and the revoked
     /// partitions would be given away while we still write their records.
     fn rewind(&mut self, partition: &TopicPartition, to: Offset) -> Result<(), String> {
-        if self
-            .ahead
-            .as_ref()
-            .is_some_and(|r| r.topic_partition() == *partition)
-        {
-            self.ahead = None;
-        }
+        self.drop_popped(std::slice::from_ref(partition));
         let client = self.client()?;
         // Resumed first: a seek while paused is undone by the resume, which goes back to the
         // position before it (B030). What is fetched in between is outdated by the seek.
@@ -385,13 +385,7 @@ impl Source for Member {
     }
 
     fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String> {
-        if self
-            .ahead
-            .as_ref()
-            .is_some_and(|r| partitions.contains(&r.topic_partition()))
-        {
-            self.ahead = None;
-        }
+        self.drop_popped(partitions);
         let placed = self.only_placed(partitions);
         for tp in &placed {
             self.placed.remove(tp);
@@ -434,14 +428,37 @@ impl Source for Member {
             self.serve_leaving(&client, until, |c| !native::is_member(c));
         }
         native::close_consumer(&client, &self.queue);
+        // A revoke that was read and never answered would keep the close waiting: this answers it.
+        if let Err(error) = client.unassign() {
+            tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
+        }
         self.serve_leaving(&client, now + deadline, native::is_closed);
         if native::is_closed(&client) {
             drop(client);
         } else {
             tracing::warn!(event = "leave_abandoned", subject = %self.subject,
                 "the group's coordinator did not answer in time; the member is left to its session timeout");
+            destroy_aside(client);
+        }
+    }
+
+    fn abandon(&mut self) {
+        if let Some(client) = self.client.take() {
             std::mem::forget(client);
         }
+    }
+}
+
+/// Ends a client that could not leave its group, on a thread of its own: it may take long, and
+/// closing one whose coordinator is away may crash (B105), so it is not closed again.
+fn destroy_aside(client: BaseConsumer<LogContext>) {
+    let client = std::mem::ManuallyDrop::new(client);
+    let handle = native::Doomed::of(&*client);
+    let spawned = std::thread::Builder::new()
+        .name("mirror-destroy".into())
+        .spawn(move || handle.destroy());
+    if let Err(error) = spawned {
+        tracing::warn!(event = "client_leaked", %error);
     }
 }
 
@@ -474,6 +491,28 @@ impl Member {
         let placed: Vec<TopicPartition> = self.placed.iter().cloned().collect();
         if let Err(error) = client.incremental_unassign(&list(&placed)) {
             tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
+        }
+    }
+
+    /// Forgets what was popped and not handed over of these partitions. The client's own barrier
+    /// does not reach it: an end that was seen before a rewind would cover records that are about
+    /// to be fetched again.
+    fn drop_popped(&mut self, partitions: &[TopicPartition]) {
+        if self
+            .ahead
+            .as_ref()
+            .is_some_and(|r| partitions.contains(&r.topic_partition()))
+        {
+            self.ahead = None;
+        }
+        if let Some(
+            FetchEvent::End(tp, _)
+            | FetchEvent::OutOfRange(tp)
+            | FetchEvent::PartitionError { partition: tp, .. },
+        ) = &self.waiting
+            && partitions.contains(tp)
+        {
+            self.waiting = None;
         }
     }
 

@@ -257,6 +257,11 @@ impl Sink for Producer {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
+        // A purged handle takes nothing: what it took before is being thrown away, and a later record
+        // must not arrive in its place.
+        if !self.is_usable() {
+            return Err(fault_of(RDKafkaErrorCode::PurgeQueue));
+        }
         // Counted first: the report may come before the call returns.
         self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
         native::enqueue(

@@ -105,6 +105,18 @@ pub const PROTECTED: &[(&str, &str)] = &[
         "growth is followed within discovery_interval",
     ),
     (
+        "auto.commit.interval.ms",
+        "write commit_interval at the route",
+    ),
+    (
+        "plugin.library.paths",
+        "mirror loads no foreign code into its process",
+    ),
+    (
+        "message.max.bytes",
+        "the target topic decides what is too large, not the client",
+    ),
+    (
         "queue.buffering.max.messages",
         "memory is bounded by limits.in_flight",
     ),
@@ -258,14 +270,14 @@ pub fn producer(
     default(&mut config, cluster, "linger.ms", "20");
     default(&mut config, cluster, "batch.num.messages", "100000");
     default(&mut config, cluster, "compression.type", "lz4");
-    // The broker decides what is too large, not the client (B074).
-    default(&mut config, cluster, "message.max.bytes", "1000000000");
     default(&mut config, cluster, "batch.size", &batch_bytes.to_string());
     config
         .set("enable.idempotence", "true")
         .set("enable.gapless.guarantee", "true")
         .set("acks", "all")
+        // The broker decides what is too large, not the client (B074).
         .set("max.in.flight.requests.per.connection", "5")
+        .set("message.max.bytes", "1000000000")
         .set("message.timeout.ms", "0")
         // Our own budget bounds what is queued, so that a full queue cannot reorder (B061).
         .set("queue.buffering.max.messages", "0")

@@ -19,6 +19,8 @@ const WINDOW: Duration = Duration::from_millis(250);
 pub(crate) struct Budget {
     limit: u64,
     used: u64,
+    /// Of `used`, what belongs to partitions that make no progress.
+    aside: u64,
     acked: u64,
     since: Instant,
     rate: Option<f64>,
@@ -29,6 +31,7 @@ impl Budget {
         Self {
             limit: limit.max(1),
             used: 0,
+            aside: 0,
             acked: 0,
             since: now,
             rate: None,
@@ -49,6 +52,12 @@ impl Budget {
     /// What is in flight.
     pub(crate) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// Says how much of what is in flight belongs to partitions that make no progress: the cap by
+    /// rate is about the others.
+    pub(crate) fn set_aside(&mut self, aside: u64) {
+        self.aside = aside;
     }
 
     /// Takes the acked rate; called often.
@@ -75,17 +84,17 @@ impl Budget {
 
     /// Whether fetching is to be held.
     pub(crate) fn is_spent(&self) -> bool {
-        self.used >= self.upper()
+        self.used >= self.limit || self.used.saturating_sub(self.aside) >= self.upper()
     }
 
     /// Whether held fetching may go on.
     pub(crate) fn has_room(&self) -> bool {
-        self.used < self.upper() / 2
+        self.used < self.limit / 4 * 3 && self.used.saturating_sub(self.aside) < self.upper() / 2
     }
 
-    /// The share of one partition that makes no progress.
+    /// What one partition may hold without progress before it is paused alone.
     pub(crate) fn partition_share(&self) -> u64 {
-        self.limit / 4
+        self.upper() / 4
     }
 }
 

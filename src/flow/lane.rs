@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Tells the lanes which epoch of a partition is current. A lane looks before each record: what was
 /// queued in an older epoch is thrown away there, not produced.
@@ -55,28 +55,49 @@ impl Gate {
 /// may have moved on: nobody enqueues until the poll thread has asked it again.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    born: Instant,
     stamped_ms: AtomicU64,
     length: Duration,
+}
+
+/// What the poll thread finds when it stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseState {
+    /// The last stamp was recent.
+    Current,
+    /// It was too long ago.
+    Lapsed,
+}
+
+/// The boot clock goes on while the machine is suspended; the monotonic one does not.
+fn boot_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1000
+        + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
 impl Lease {
     pub(crate) fn new(length: Duration) -> Self {
         Self {
-            born: Instant::now(),
-            stamped_ms: AtomicU64::new(0),
+            stamped_ms: AtomicU64::new(boot_ms()),
             length,
         }
     }
 
-    pub(crate) fn stamp(&self) {
-        let now = self.born.elapsed().as_millis() as u64;
-        self.stamped_ms.store(now, Ordering::Release);
+    /// Stamps after a poll, and says whether the stamp before it had lapsed: what that poll brought
+    /// may have been fetched before a long stop.
+    pub(crate) fn stamp(&self) -> LeaseState {
+        let now = boot_ms();
+        let before = self.stamped_ms.swap(now, Ordering::AcqRel);
+        if Duration::from_millis(now.saturating_sub(before)) < self.length {
+            LeaseState::Current
+        } else {
+            LeaseState::Lapsed
+        }
     }
 
     fn is_current(&self) -> bool {
-        let stamped = Duration::from_millis(self.stamped_ms.load(Ordering::Acquire));
-        self.born.elapsed().saturating_sub(stamped) < self.length
+        let age = boot_ms().saturating_sub(self.stamped_ms.load(Ordering::Acquire));
+        Duration::from_millis(age) < self.length
     }
 }
 
@@ -261,6 +282,9 @@ impl<K: Sink> Lane<K> {
         }
         if let Some(topic) = job.chain.pass_through() {
             record.topic = Cow::Borrowed(topic);
+            if let Err(failure) = self.check_limit(std::slice::from_ref(&record)) {
+                return self.settle(job, index, failure, handled);
+            }
             self.produce(job, index, &record, handled)?;
             handled.forwarded += 1;
             return Ok(());
@@ -271,6 +295,10 @@ impl<K: Sink> Lane<K> {
                 Ok(())
             }
             Ok(_) => {
+                // Before the first output is enqueued: a failure settles the whole record.
+                if let Err(failure) = self.check_limit(outputs) {
+                    return self.settle(job, index, failure, handled);
+                }
                 for output in outputs.iter() {
                     self.produce(job, index, output, handled)?;
                 }
@@ -335,6 +363,27 @@ impl<K: Sink> Lane<K> {
         self.enqueue(job, index, known, partition, record, handled)
     }
 
+    /// `limits.record`: an output larger than the user allows is a failure of the record.
+    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+        let Some(limit) = self.spec.record_bytes else {
+            return Ok(());
+        };
+        let size = |r: &Record<'_>| {
+            (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
+        };
+        match outputs.iter().map(size).find(|size| *size > limit) {
+            None => Ok(()),
+            Some(size) => Err(StepFailure {
+                step: 0,
+                failure: Failure {
+                    code: FailureCode::TooLarge,
+                    detail: format!("{size} bytes, limits.record is {limit}"),
+                },
+                on_error: None,
+            }),
+        }
+    }
+
     fn check_size<R>(
         &self,
         job: &Job<R, K>,
@@ -345,13 +394,6 @@ impl<K: Sink> Lane<K> {
         const SLACK: usize = 16 * 1024;
         let body = record.key.as_ref().map_or(0, |k| k.len())
             + record.value.as_ref().map_or(0, |v| v.len());
-        let limit = self.spec.record_bytes.unwrap_or(u64::MAX);
-        if body as u64 > limit {
-            return Err(StopCause::Poison(Failure {
-                code: FailureCode::TooLarge,
-                detail: format!("{body} bytes, limits.record is {limit}"),
-            }));
-        }
         if matches!(job.care, Care::Isolated)
             || body.saturating_add(SLACK) as u64 <= target.record_bytes
         {

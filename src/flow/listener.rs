@@ -222,8 +222,11 @@ impl ExecListener {
             .stdout(std::process::Stdio::null())
             .spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read its input is no error.
-            let _ = writeln!(stdin, "{event}");
+            let line = event.to_string();
+            // Aside, since a command that does not read would block us; that is no error.
+            std::thread::spawn(move || {
+                let _ = writeln!(stdin, "{line}");
+            });
         }
         let until = std::time::Instant::now() + DEADLINE;
         loop {

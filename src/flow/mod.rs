@@ -20,6 +20,8 @@ mod stage;
 mod start;
 mod target;
 mod tracker;
+mod verifier;
+mod watch;
 mod worker;
 
 pub use start::{OnExit, spawn};
@@ -35,6 +37,9 @@ pub struct FlowSpec {
     pub source: Arc<ClusterSpec>,
     /// One of the route's targets.
     pub target: Arc<ClusterSpec>,
+    /// What this flow may have in flight of the process's budget (`limits.memory`), in bytes; the
+    /// route's own limit may be lower.
+    pub share_bytes: u64,
 }
 
 /// What an embedding program brings to every flow.

@@ -9,6 +9,8 @@ use crate::plane::{FetchedRecord, Sink};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// What waits for one handler thread. The channel itself is unbounded; this is its bound: the
 /// worker takes no batch while a lane is full, so a queue exceeds it by one batch at most.
@@ -22,6 +24,7 @@ struct Load {
 struct LaneThread<R, K> {
     jobs: Sender<Job<R, K>>,
     load: Arc<Load>,
+    thread: JoinHandle<()>,
 }
 
 /// The lanes of one worker.
@@ -37,6 +40,15 @@ pub(crate) struct LaneThreads<R, K> {
     lanes: Vec<LaneThread<R, K>>,
     max_records: u64,
     max_bytes: u64,
+}
+
+/// Whether the lanes of a stage have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// None holds a record any more.
+    All,
+    /// A handler does not return.
+    NotAll,
 }
 
 /// What became of a submitted batch.
@@ -80,11 +92,32 @@ impl<R: FetchedRecord, K: Sink> Stage<R, K> {
                 lane.load
                     .bytes
                     .fetch_add(job.batch.cost(), Ordering::AcqRel);
-                // A lane that is gone panicked outside a handler; its worker ends with it.
+                // A lane that is gone has said so by a note (see `start`); its worker ends with it.
                 let _ = lane.jobs.send(job);
                 Submitted::Queued
             }
         }
+    }
+
+    /// Ends the lanes and waits for them, at most `within`: they may hold records, and records must
+    /// not outlive the client that fetched them. Gates are closed before, so that what is queued is
+    /// thrown away at once.
+    pub(crate) fn end(&mut self, within: Duration) -> Ended {
+        let Stage::Threads(threads) = self else {
+            return Ended::All;
+        };
+        let until = Instant::now() + within;
+        let mut ended = Ended::All;
+        for lane in threads.lanes.drain(..) {
+            drop(lane.jobs);
+            while !lane.thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if !lane.thread.is_finished() {
+                ended = Ended::NotAll;
+            }
+        }
+        ended
     }
 
     /// Whether some lane has as much waiting as it may.
@@ -103,27 +136,39 @@ fn start<R: FetchedRecord, K: Sink>(
     mut lane: Lane<K>,
     inbox: Sender<Note>,
 ) -> Result<LaneThread<R, K>, String> {
-    let (jobs, queue): (Sender<Job<R, K>>, Receiver<Job<R, K>>) = unbounded();
+    let (jobs, queue) = unbounded::<Job<R, K>>();
     let load = Arc::new(Load::default());
     let shared = load.clone();
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("mirror-handler".into())
         .spawn(move || {
-            while let Ok(job) = queue.recv() {
-                let handled = lane.run(&job);
-                shared
-                    .records
-                    .fetch_sub(job.batch.records.len() as u64, Ordering::AcqRel);
-                shared.bytes.fetch_sub(job.batch.cost(), Ordering::AcqRel);
-                let note = Note::Handled {
-                    ticket: job.ticket,
-                    handled,
-                };
-                if inbox.send(note).is_err() {
-                    return;
-                }
+            let work = std::panic::AssertUnwindSafe(|| serve(&mut lane, &queue, &shared, &inbox));
+            // Handlers' panics are caught in the chain; whatever else panics takes the worker along,
+            // since its batches would never be heard of again.
+            if std::panic::catch_unwind(work).is_err() {
+                let _ = inbox.send(Note::LaneDied);
             }
-        })
-        .map_err(|e| format!("no handler thread: {e}"))?;
-    Ok(LaneThread { jobs, load })
+        });
+    let thread = thread.map_err(|e| format!("no handler thread: {e}"))?;
+    Ok(LaneThread { jobs, load, thread })
+}
+
+fn serve<R: FetchedRecord, K: Sink>(
+    lane: &mut Lane<K>,
+    queue: &Receiver<Job<R, K>>,
+    load: &Load,
+    inbox: &Sender<Note>,
+) {
+    while let Ok(job) = queue.recv() {
+        let handled = lane.run(&job);
+        load.records
+            .fetch_sub(job.batch.records.len() as u64, Ordering::AcqRel);
+        load.bytes.fetch_sub(job.batch.cost(), Ordering::AcqRel);
+        let ticket = job.ticket;
+        // The records go before the word: a worker that ends waits for the words only.
+        drop(job);
+        if inbox.send(Note::Handled { ticket, handled }).is_err() {
+            return;
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Builds a flow and watches over its threads: scout, keeper, workers.
+//! Builds a flow: scout, verifier, keeper, producers, workers.
 
 use super::lane::{Lane, LaneSpec, Lease};
 use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
@@ -6,16 +6,19 @@ use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
 use super::sinks::Sinks;
 use super::stage::Stage;
 use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
+use super::verifier::{self, Verify};
+use super::watch::{Ended, Flow, Inbox, Troubles};
 use super::worker::{Note, Worker, WorkerExit, WorkerParts};
-use super::{Control, Environment, FlowExit, FlowHandle, FlowSpec};
-use crate::client::consumer::{Member, Waker};
+use super::{Environment, FlowExit, FlowHandle, FlowSpec};
+use crate::client::admin::Observer;
+use crate::client::consumer::Member;
 use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::{ListenerSpec, Until, group_name};
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// librdkafka's default session timeout.
@@ -56,7 +59,7 @@ pub fn spawn(spec: FlowSpec, environment: &Environment, on_exit: OnExit) -> Flow
     let spawned = std::thread::Builder::new()
         .name("mirror-flow".into())
         .spawn(move || {
-            let exit = match Flow::build(spec, view.clone(), group, listener) {
+            let exit = match build(spec, view.clone(), group, listener) {
                 Ok(flow) => flow.watch(&controls),
                 Err(detail) => FlowExit::Failed(Reason::Client { detail }),
             };
@@ -86,235 +89,59 @@ fn listener(spec: &FlowSpec, environment: &Environment) -> Option<Arc<dyn Rebala
         ListenerSpec::Registered(name) => environment.listeners.get(name).cloned(),
     }
 }
-
-/// Troubles with the two clusters, as scout and keeper see them.
-#[derive(Default)]
-struct Troubles {
-    source: Mutex<Option<Reason>>,
-    target: Mutex<Option<Reason>>,
-}
-
-impl Troubles {
-    fn set(slot: &Mutex<Option<Reason>>, subject: &str, reason: Option<Reason>) {
-        let mut now = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if *now == reason {
-            return;
-        }
-        match &reason {
-            Some(reason) => {
-                tracing::warn!(
-                    event = "cluster_trouble",
-                    subject,
-                    reason = reason.code(),
-                    "{reason}"
-                );
-            }
-            None => tracing::info!(event = "cluster_answers", subject),
-        }
-        *now = reason;
-    }
-
-    fn any(&self) -> Option<Reason> {
-        let read = |slot: &Mutex<Option<Reason>>| {
-            slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        read(&self.source).or_else(|| read(&self.target))
-    }
-}
-
-/// What a worker's thread says at its end.
-struct WorkerEnded {
-    exit: WorkerExit,
-}
-
-/// A built flow.
-struct Flow {
+/// Builds what a flow is made of, and starts its threads.
+fn build(
+    spec: FlowSpec,
     view: Arc<FlowView>,
-    subject: Arc<str>,
-    inboxes: Vec<Inbox>,
-    ended: Receiver<WorkerEnded>,
-    scout: Sender<Inquiry>,
-    keeper: Sender<Ask>,
-    troubles: Arc<Troubles>,
-    until: Receiver<Option<Reason>>,
-}
-
-/// A worker's inbox, with what wakes it from a poll.
-#[derive(Clone)]
-struct Inbox {
-    notes: Sender<Note>,
-    waker: Waker,
-}
-
-impl Inbox {
-    fn tell(&self, note: Note) {
-        if self.notes.send(note).is_ok() {
-            self.waker.wake();
-        }
+    group: String,
+    listener: Option<Arc<dyn RebalanceListener>>,
+) -> Result<Flow, String> {
+    let spec = Arc::new(spec);
+    let subject: Arc<str> = format!(
+        "{}/{}→{}",
+        spec.route.name, spec.source.name, spec.target.name
+    )
+    .into();
+    let targets = Arc::new(TargetView::default());
+    let troubles = Arc::new(Troubles::default());
+    let (scout, inquiries) = unbounded();
+    let (keeper, asks) = unbounded();
+    let (verifier, questions) = unbounded();
+    let (ended_tx, ended) = unbounded();
+    let (until_tx, until) = unbounded();
+    let parts = Parts {
+        spec,
+        subject: subject.clone(),
+        view: view.clone(),
+        group,
+        targets,
+        listener,
+        scout: scout.clone(),
+        verifier,
+        keeper: keeper.clone(),
+        observer: Arc::default(),
+        ended: ended_tx.clone(),
+    };
+    let seats = parts.seats()?;
+    let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
+    parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
+    parts.start_verifier(questions, &inboxes)?;
+    parts.start_keeper(asks, &inboxes, &troubles)?;
+    let sinks = parts.sinks(&inboxes);
+    for seat in seats {
+        parts.start_worker(seat, &sinks)?;
     }
-}
-
-impl Flow {
-    fn build(
-        spec: FlowSpec,
-        view: Arc<FlowView>,
-        group: String,
-        listener: Option<Arc<dyn RebalanceListener>>,
-    ) -> Result<Self, String> {
-        let spec = Arc::new(spec);
-        let subject: Arc<str> = format!(
-            "{}/{}→{}",
-            spec.route.name, spec.source.name, spec.target.name
-        )
-        .into();
-        let targets = Arc::new(TargetView::default());
-        let troubles = Arc::new(Troubles::default());
-        let (scout, inquiries) = unbounded();
-        let (keeper, asks) = unbounded();
-        let (ended_tx, ended) = unbounded();
-        let (until_tx, until) = unbounded();
-        let parts = Parts {
-            spec,
-            subject: subject.clone(),
-            view: view.clone(),
-            group,
-            targets,
-            listener,
-            scout: scout.clone(),
-            keeper: keeper.clone(),
-        };
-        let seats = parts.seats()?;
-        let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
-        parts.start_scout(inquiries, &inboxes, &troubles, until_tx)?;
-        parts.start_keeper(asks, &inboxes, &troubles)?;
-        let sinks = parts.sinks(&inboxes);
-        for seat in seats {
-            parts.start_worker(seat, &sinks, &ended_tx)?;
-        }
-        Ok(Self {
-            view,
-            subject,
-            inboxes,
-            ended,
-            scout,
-            keeper,
-            troubles,
-            until,
-        })
-    }
-
-    /// Watches until every worker has ended.
-    fn watch(self, controls: &Receiver<Control>) -> FlowExit {
-        let mut course = Course::default();
-        let ticker = crossbeam_channel::tick(Duration::from_millis(500));
-        let mut controls = controls.clone();
-        while course.exits.len() < self.inboxes.len() {
-            crossbeam_channel::select! {
-                recv(self.ended) -> ended => match ended {
-                    Ok(WorkerEnded { exit }) => self.worker_ended(exit, &mut course),
-                    Err(_) => break,
-                },
-                recv(controls) -> control => match control {
-                    Ok(control) => self.steer(control),
-                    Err(_) => {
-                        // Whoever held the handle let go of it.
-                        controls = crossbeam_channel::never();
-                        self.steer(Control::Abort);
-                    }
-                },
-                recv(self.until) -> done => if let Ok(done) = done {
-                    course.until = Some(done);
-                    self.steer(Control::Drain { deadline: std::time::Instant::now() + Duration::from_secs(25) });
-                },
-                recv(ticker) -> _ => self.show(),
-            }
-        }
-        let _ = self.scout.send(Inquiry::Stop);
-        let _ = self.keeper.send(Ask::Stop);
-        course.exit()
-    }
-
-    fn steer(&self, control: Control) {
-        if matches!(control, Control::Drain { .. }) {
-            self.view.become_(State::Draining, None);
-        }
-        for inbox in &self.inboxes {
-            inbox.tell(Note::Control(control));
-        }
-    }
-
-    /// One worker that cannot go on ends the flow: the rest drains.
-    fn worker_ended(&self, exit: WorkerExit, course: &mut Course) {
-        let bad = matches!(exit, WorkerExit::Failed(_) | WorkerExit::AbortRoute(_));
-        course.exits.push(exit);
-        if bad {
-            let deadline = std::time::Instant::now() + Duration::from_secs(10);
-            self.steer(Control::Drain { deadline });
-        }
-    }
-
-    /// The flow's own condition, from its clusters' and its partitions'.
-    fn show(&self) {
-        let now = self.view.condition().state;
-        if matches!(now, State::Draining | State::Stopped | State::Paused) {
-            return;
-        }
-        let (state, reason) = self.condition();
-        if self.view.become_(state, reason.clone()) {
-            tracing::info!(event = "flow_state", subject = %self.subject, ?state,
-                reason = reason.as_ref().map(Reason::code));
-        }
-    }
-
-    fn condition(&self) -> (State, Option<Reason>) {
-        if let Some(reason) = self.troubles.any() {
-            return (State::Failed, Some(reason));
-        }
-        let partitions = self.view.partitions();
-        let worst = [
-            State::Failed,
-            State::Stalled,
-            State::Starting,
-            State::Lagging,
-        ];
-        for state in worst {
-            if let Some(found) = partitions.values().find(|p| p.condition.state == state) {
-                return (state, found.condition.reason.clone());
-            }
-        }
-        if partitions.is_empty() && self.view.topics().is_empty() {
-            return (State::Starting, Some(Reason::NoTopics));
-        }
-        (State::Running, None)
-    }
-}
-
-/// How the flow's end came about.
-#[derive(Default)]
-struct Course {
-    exits: Vec<WorkerExit>,
-    until: Option<Option<Reason>>,
-}
-
-impl Course {
-    fn exit(self) -> FlowExit {
-        let mut unconfirmed = Vec::new();
-        let mut failed = None;
-        for exit in self.exits {
-            match exit {
-                WorkerExit::AbortRoute(reason) => return FlowExit::AbortRoute(reason),
-                WorkerExit::Failed(reason) => failed = Some(reason),
-                WorkerExit::Unconfirmed(left) => unconfirmed.extend(left),
-                WorkerExit::Drained => {}
-            }
-        }
-        match (failed, self.until) {
-            (Some(reason), _) | (None, Some(Some(reason))) => FlowExit::Failed(reason),
-            _ if !unconfirmed.is_empty() => FlowExit::Unconfirmed(unconfirmed),
-            (None, Some(None)) => FlowExit::CaughtUp,
-            (None, None) => FlowExit::Drained,
-        }
-    }
+    Ok(Flow {
+        view,
+        subject,
+        inboxes,
+        ended,
+        scout,
+        keeper,
+        troubles,
+        until,
+        _until: until_tx,
+    })
 }
 
 /// A worker that has its member and its inbox, and no thread yet.
@@ -335,7 +162,10 @@ struct Parts {
     targets: Arc<TargetView>,
     listener: Option<Arc<dyn RebalanceListener>>,
     scout: Sender<Inquiry>,
+    verifier: Sender<Verify>,
     keeper: Sender<Ask>,
+    observer: Arc<OnceLock<Arc<Observer>>>,
+    ended: Sender<Ended>,
 }
 
 impl Parts {
@@ -344,7 +174,8 @@ impl Parts {
     }
 
     fn share_bytes(&self) -> u64 {
-        (self.spec.route.in_flight_bytes / u64::from(self.workers())).max(1 << 20)
+        let flow = self.spec.route.in_flight_bytes.min(self.spec.share_bytes);
+        (flow / u64::from(self.workers())).max(1 << 20)
     }
 
     fn seats(&self) -> Result<Vec<Seat>, String> {
@@ -384,6 +215,7 @@ impl Parts {
         let (inboxes, troubles, subject) =
             (inboxes.to_vec(), troubles.clone(), self.subject.clone());
         let scout = Scout::new(ScoutSpec {
+            observer: self.observer.clone(),
             source: self.spec.source.clone(),
             group: self.group.clone(),
             selection: route.topics.clone(),
@@ -406,7 +238,18 @@ impl Parts {
                 })
             }),
         });
-        start_thread("mirror-scout", move || scout.run(&inquiries))
+        self.start_thread("mirror-scout", move || scout.run(&inquiries))
+    }
+
+    fn start_verifier(&self, questions: Receiver<Verify>, inboxes: &[Inbox]) -> Result<(), String> {
+        let (inboxes, observer) = (inboxes.to_vec(), self.observer.clone());
+        self.start_thread("mirror-verify", move || {
+            verifier::run(&questions, &observer, |worker, finding| {
+                if let Some(inbox) = inboxes.get(usize::from(worker)) {
+                    inbox.tell(Note::Finding(finding));
+                }
+            });
+        })
     }
 
     fn start_keeper(
@@ -433,7 +276,7 @@ impl Parts {
             }),
             trouble: Box::new(move |reason| Troubles::set(&troubles.target, &subject, reason)),
         });
-        start_thread("mirror-topics", move || keeper.run(&asks))
+        self.start_thread("mirror-topics", move || keeper.run(&asks))
     }
 
     fn sinks(&self, inboxes: &[Inbox]) -> Arc<Sinks<Producer>> {
@@ -478,12 +321,7 @@ impl Parts {
         Ok(Lane::new(spec, Policy::new(&route.policy)?))
     }
 
-    fn start_worker(
-        &self,
-        seat: Seat,
-        sinks: &Arc<Sinks<Producer>>,
-        ended: &Sender<WorkerEnded>,
-    ) -> Result<(), String> {
+    fn start_worker(&self, seat: Seat, sinks: &Arc<Sinks<Producer>>) -> Result<(), String> {
         let threads = &self.spec.route.threads;
         let stage = match threads.handlers {
             None => Stage::Inline(Box::new(self.lane(&seat)?)),
@@ -508,11 +346,12 @@ impl Parts {
             source: seat.member,
             inbox: seat.notes,
             scout: self.scout.clone(),
+            verifier: self.verifier.clone(),
             keeper: self.keeper.clone(),
             targets: self.targets.clone(),
             sinks: sinks.clone(),
         };
-        let ended = ended.clone();
+        let ended = self.ended.clone();
         start_thread("mirror-worker", move || {
             let worked = std::panic::AssertUnwindSafe(|| Worker::new(parts).run());
             // A worker that panicked has let go of its member: its partitions are free (B082).
@@ -521,7 +360,18 @@ impl Parts {
                     detail: words(&*panic),
                 })
             });
-            let _ = ended.send(WorkerEnded { exit });
+            let _ = ended.send(Ended::Worker(exit));
+        })
+    }
+
+    /// Starts a thread that the flow cannot do without: if it panics, the flow ends and says so.
+    fn start_thread(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+        let ended = self.ended.clone();
+        start_thread(name, move || {
+            if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+                let detail = words(&*panic);
+                let _ = ended.send(Ended::Died(Reason::Panic { detail }));
+            }
         })
     }
 

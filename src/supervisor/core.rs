@@ -30,6 +30,9 @@ pub struct Limits {
     pub jitter: fn() -> f64,
 }
 
+/// A record in flight is held by the producer, and as much again may wait in the consumer.
+const COPIES: u64 = 2;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -59,6 +62,9 @@ pub(super) struct Launcher {
     events: EventSender,
     next_run: u64,
     group: Option<Name>,
+    /// What a flow that starts now may have in flight. Flows that run keep theirs: a route that is
+    /// added must not restart the others.
+    share_bytes: u64,
     pub grace: Duration,
     pub limits: Limits,
 }
@@ -79,6 +85,7 @@ impl Launcher {
             route: Arc::clone(route),
             source: Arc::clone(source),
             target: Arc::clone(target),
+            share_bytes: self.share_bytes,
         };
         let on_exit = exit_to(self.events.clone(), route.name.clone(), run);
         Launched {
@@ -91,6 +98,12 @@ impl Launcher {
     pub fn adopt_spec(&mut self, spec: &Spec) {
         self.group = Some(spec.group.clone());
         self.grace = spec.grace;
+        let flows: usize = spec
+            .routes
+            .values()
+            .map(|r| r.sources.len() * r.targets.len())
+            .sum();
+        self.share_bytes = spec.memory_bytes / (COPIES * flows.max(1) as u64);
     }
 }
 
@@ -122,6 +135,7 @@ impl Supervisor {
                 events,
                 next_run: 1,
                 group: None,
+                share_bytes: u64::MAX,
                 grace: Duration::from_secs(25),
                 limits,
             },

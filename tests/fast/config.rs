@@ -29,7 +29,11 @@ fn a_file_with_several_mistakes_shows_all_of_them() {
          \x20 feed: { source: hub, target: lake, topics: { include: ['(?!a).+'] }, workers: many }\n",
     )
     .unwrap_err();
-    let codes: Vec<&str> = rejected.diagnostics.iter().map(|d| d.code.as_str()).collect();
+    let codes: Vec<&str> = rejected
+        .diagnostics
+        .iter()
+        .map(|d| d.code.as_str())
+        .collect();
     assert_eq!(codes, ["E0301", "E0402", "E0406", "E0303"]);
     let text = rejected.render(Colour::Never);
     assert!(text.contains("did you mean `access`?"), "{text}");

@@ -1,1 +1,11 @@
-//! (in the making)
+//! Tests that need no Kafka: everything here runs in this process, embedded clusters included.
+
+mod config;
+mod embedded;
+mod embedded_examples;
+mod embedded_flow;
+mod embedded_handlers;
+mod embedded_reload;
+mod embedded_running;
+#[cfg(feature = "sandbox")]
+mod sandbox;

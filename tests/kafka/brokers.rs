@@ -32,11 +32,21 @@ impl Fault<'_> {
         let flow = Flow::start(flow_spec(spec, cluster("source", &source), target));
         flow.wait_settled(RATE, PATIENCE);
 
-        let all: Vec<i32> = self.victim.brokers().iter().map(kafka_harness::Broker::id).collect();
+        let all: Vec<i32> = self
+            .victim
+            .brokers()
+            .iter()
+            .map(kafka_harness::Broker::id)
+            .collect();
         for id in &all[..2] {
-            let in_flight = wait::find("records in flight", PATIENCE, || Some(flow.in_flight()).filter(|n| *n > 0));
+            let in_flight = wait::find("records in flight", PATIENCE, || {
+                Some(flow.in_flight()).filter(|n| *n > 0)
+            });
             self.victim.broker(*id).kill().unwrap();
-            println!("{}: broker {id} killed with {in_flight} in flight", self.topic);
+            println!(
+                "{}: broker {id} killed with {in_flight} in flight",
+                self.topic
+            );
             let others: Vec<i32> = all.iter().copied().filter(|other| other != id).collect();
             self.victim.wait_members(&others, PATIENCE).unwrap();
             let written = load.written();
@@ -48,7 +58,11 @@ impl Fault<'_> {
         let expected = load.stop();
         flow.wait_settled(expected.total(), PATIENCE);
         assert_eq!(flow.drain(), FlowExit::Drained);
-        let verdict = check(&expected, &read(&self.target.bootstrap(), [self.topic]), str::to_owned);
+        let verdict = check(
+            &expected,
+            &read(&self.target.bootstrap(), [self.topic]),
+            str::to_owned,
+        );
         println!("{}: {verdict}", self.topic);
         verdict.assert_complete();
     }
@@ -61,11 +75,25 @@ fn three(name: &str) -> Cluster {
 #[test]
 fn source_brokers_are_killed() {
     let (pair, source) = (pair(), three("three-source"));
-    Fault { topic: "source-killed", source: &source, target: &pair.target, victim: &source, shape: workers(2) }.strike();
+    Fault {
+        topic: "source-killed",
+        source: &source,
+        target: &pair.target,
+        victim: &source,
+        shape: workers(2),
+    }
+    .strike();
 }
 
 #[test]
 fn target_brokers_are_killed() {
     let (pair, target) = (pair(), three("three-target"));
-    Fault { topic: "target-killed", source: &pair.source, target: &target, victim: &target, shape: handlers(3) }.strike();
+    Fault {
+        topic: "target-killed",
+        source: &pair.source,
+        target: &target,
+        victim: &target,
+        shape: handlers(3),
+    }
+    .strike();
 }

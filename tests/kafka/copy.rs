@@ -40,7 +40,11 @@ fn two_sources_arrive_in_one_hub_byte_for_byte() {
                 chain: chain(json!([{ "rename": { "topic": "{route}.{source}.{topic}" } }])),
                 ..route(&format!("copy-{shape}"), "copy-.", shape)
             };
-            Flow::start(flow_spec(spec, cluster(name, &from.bootstrap()), cluster("hub", &pair.target.bootstrap())))
+            Flow::start(flow_spec(
+                spec,
+                cluster(name, &from.bootstrap()),
+                cluster("hub", &pair.target.bootstrap()),
+            ))
         };
         let flows = [flow("lisbon", &pair.source), flow("virginia", &second)];
         for flow in flows {
@@ -48,7 +52,10 @@ fn two_sources_arrive_in_one_hub_byte_for_byte() {
         }
         let took = began.elapsed();
         let at_hub = |label: &str| format!("copy-{shape}.{label}");
-        let sights = read(&pair.target.bootstrap(), expected.labels().iter().map(|l| at_hub(l)));
+        let sights = read(
+            &pair.target.bootstrap(),
+            expected.labels().iter().map(|l| at_hub(l)),
+        );
         let verdict = check(&expected, &sights, at_hub);
         println!("{shape}: {verdict} in {took:.1?}");
         verdict.assert_perfect();

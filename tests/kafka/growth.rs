@@ -20,8 +20,15 @@ fn grows(name: &str, shape: Shape) {
     admin.create(&first, 6, &[]);
     let load = Load::start(&source, &[field(&first, 6)], RATE);
     // `start: latest` must not touch what is found later; the first records say where latest was.
-    let spec = RouteSpec { start: Start::Earliest, ..route(name, &format!("{name}-.*"), shape) };
-    let flow = Flow::start(flow_spec(spec, cluster("source", &source), cluster("target", &pair.target.bootstrap())));
+    let spec = RouteSpec {
+        start: Start::Earliest,
+        ..route(name, &format!("{name}-.*"), shape)
+    };
+    let flow = Flow::start(flow_spec(
+        spec,
+        cluster("source", &source),
+        cluster("target", &pair.target.bootstrap()),
+    ));
     flow.wait_settled(RATE, PATIENCE);
 
     println!("{name}: grown with {} in flight", flow.in_flight());
@@ -30,7 +37,10 @@ fn grows(name: &str, shape: Shape) {
     flow.wait_running(12);
     for topic in ["second", "third"] {
         let topic = format!("{name}-{topic}");
-        println!("{name}: {topic} appears with {} in flight", flow.in_flight());
+        println!(
+            "{name}: {topic} appears with {} in flight",
+            flow.in_flight()
+        );
         admin.create(&topic, 4, &[]);
         load.add(field(&topic, 4));
     }
@@ -42,7 +52,11 @@ fn grows(name: &str, shape: Shape) {
     flow.wait_no_lag(PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
     assert_eq!(hub.partitions(&first), 12);
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), expected.labels()), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), expected.labels()),
+        str::to_owned,
+    );
     println!("{name}: {verdict}");
     verdict.assert_perfect();
 }

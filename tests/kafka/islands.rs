@@ -27,9 +27,16 @@ fn the_others_keep_flowing() {
     let (source, target) = (pair.source.bootstrap(), pair.target.bootstrap());
     let (admin, hub) = (Admin::new(&source), Admin::new(&target));
     let copy = |name: &str| {
-        let spec = RouteSpec { until: Until::End, ..route(name, "island-healthy", workers(1)) };
+        let spec = RouteSpec {
+            until: Until::End,
+            ..route(name, "island-healthy", workers(1))
+        };
         let began = Instant::now();
-        let flow = Flow::start(flow_spec(spec, cluster("source", &source), cluster("target", &target)));
+        let flow = Flow::start(flow_spec(
+            spec,
+            cluster("source", &source),
+            cluster("target", &target),
+        ));
         assert_eq!(flow.wait_exit(Duration::from_secs(60)), FlowExit::CaughtUp);
         began.elapsed()
     };
@@ -43,7 +50,9 @@ fn the_others_keep_flowing() {
     let mut writer = Writer::new(&source);
     let poison = field("island-poison", 1);
     writer.fill(std::slice::from_ref(&poison), 100);
-    let noise: Vec<u8> = (0..50_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..50_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     writer.write(&poison, 0, |record| record.value = Some(noise));
     writer.fill(std::slice::from_ref(&poison), 100);
     writer.finish();
@@ -63,14 +72,22 @@ fn the_others_keep_flowing() {
         cluster("nowhere", &nowhere()),
         cluster("target", &target),
     ));
-    refused.wait_reason(&mirror::record::TopicPartition::new("island-poison", 0), "poison_record", PATIENCE);
+    refused.wait_reason(
+        &mirror::record::TopicPartition::new("island-poison", 0),
+        "poison_record",
+        PATIENCE,
+    );
     for flow in [&no_target, &no_source] {
         crate::support::wait::until("the flow says that it reaches nobody", PATIENCE, || {
             let condition = flow.view().condition();
-            condition.state == State::Failed && condition.reason.is_some_and(|r| r.code() == "unreachable")
+            condition.state == State::Failed
+                && condition.reason.is_some_and(|r| r.code() == "unreachable")
         });
     }
     let among = copy("island-among");
-    println!("{} records: alone {alone:.2?}, among broken routes {among:.2?}", expected.total());
+    println!(
+        "{} records: alone {alone:.2?}, among broken routes {among:.2?}",
+        expected.total()
+    );
     check(&expected, &read(&target, ["island-healthy"]), str::to_owned).assert_perfect();
 }

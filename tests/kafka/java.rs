@@ -10,7 +10,9 @@ const TOPIC: &str = "java";
 const VALUES: &str = "30000";
 
 fn values(lines: &[String], name: &str) -> BTreeSet<String> {
-    let parsed = lines.iter().filter_map(|l| serde_json::from_str::<Value>(l).ok());
+    let parsed = lines
+        .iter()
+        .filter_map(|l| serde_json::from_str::<Value>(l).ok());
     parsed
         .filter(|l| l["name"] == name)
         .filter_map(|l| l["value"].as_str().map(str::to_owned))
@@ -22,14 +24,35 @@ fn every_acknowledged_value_arrives() {
     let pair = pair();
     let source = pair.source.bootstrap();
     Admin::new(&source).create(TOPIC, 3, &[]);
-    let clusters = json!({ "source": cluster(&source), "target": cluster(&pair.target.bootstrap()) });
-    let setup = Setup::new(clusters, json!({ "java": route("source", "target", TOPIC) }));
-    let args = ["--bootstrap-server", &source, "--topic", TOPIC, "--max-messages", VALUES, "--throughput", "3000", "--acks", "-1"];
-    let producer = pair.source.spawn_tool("org.apache.kafka.tools.VerifiableProducer", &args).unwrap();
+    let clusters =
+        json!({ "source": cluster(&source), "target": cluster(&pair.target.bootstrap()) });
+    let setup = Setup::new(
+        clusters,
+        json!({ "java": route("source", "target", TOPIC) }),
+    );
+    let args = [
+        "--bootstrap-server",
+        &source,
+        "--topic",
+        TOPIC,
+        "--max-messages",
+        VALUES,
+        "--throughput",
+        "3000",
+        "--acks",
+        "-1",
+    ];
+    let producer = pair
+        .source
+        .spawn_tool("org.apache.kafka.tools.VerifiableProducer", &args)
+        .unwrap();
     for moment in [1500, 3000] {
         let mut mirror = setup.run(&[]);
         mirror.wait_delivered("java", moment);
-        println!("java: killed with {} in flight", mirror.wait_in_flight("java"));
+        println!(
+            "java: killed with {} in flight",
+            mirror.wait_in_flight("java")
+        );
         mirror.kill();
     }
     let mirror = setup.run(&[]);
@@ -40,14 +63,35 @@ fn every_acknowledged_value_arrives() {
     let mut last = setup.run(&["--until-caught-up"]);
     assert_eq!(last.wait(PATIENCE).code(), Some(0));
 
-    let total = Admin::new(&pair.target.bootstrap()).end_sum(TOPIC).to_string();
+    let total = Admin::new(&pair.target.bootstrap())
+        .end_sum(TOPIC)
+        .to_string();
     let target = pair.target.bootstrap();
-    let args = ["--bootstrap-server", &target, "--topic", TOPIC, "--group-id", "java-readers", "--max-messages", &total, "--verbose", "--reset-policy", "earliest"];
-    let consumer = pair.target.spawn_tool("org.apache.kafka.tools.VerifiableConsumer", &args).unwrap();
+    let args = [
+        "--bootstrap-server",
+        &target,
+        "--topic",
+        TOPIC,
+        "--group-id",
+        "java-readers",
+        "--max-messages",
+        &total,
+        "--verbose",
+        "--reset-policy",
+        "earliest",
+    ];
+    let consumer = pair
+        .target
+        .spawn_tool("org.apache.kafka.tools.VerifiableConsumer", &args)
+        .unwrap();
     let (lines, _) = consumer.wait(PATIENCE).unwrap();
     let arrived = values(&lines, "record_data");
     let lost = acknowledged.difference(&arrived).count();
-    println!("java: {} acknowledged, {} different values arrived of {total} records, {lost} lost", acknowledged.len(), arrived.len());
+    println!(
+        "java: {} acknowledged, {} different values arrived of {total} records, {lost} lost",
+        acknowledged.len(),
+        arrived.len()
+    );
     assert_eq!(acknowledged.len().to_string(), VALUES);
     assert_eq!(lost, 0);
 }

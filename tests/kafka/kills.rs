@@ -56,7 +56,10 @@ fn distinct(sights: &Sights) -> u64 {
 /// Records at the target that the group has not committed: what the next start may repeat.
 fn uncommitted(topic: &str, reader: &mut Reader) -> u64 {
     let group = "mirror.default.copy.source.target";
-    let committed: i64 = Admin::new(&pair().source.bootstrap()).committed(group, topic).values().sum();
+    let committed: i64 = Admin::new(&pair().source.bootstrap())
+        .committed(group, topic)
+        .values()
+        .sum();
     distinct(reader.catch_up()).saturating_sub(committed as u64)
 }
 
@@ -85,10 +88,16 @@ fn killed(topic: &str, shape: Value) {
         mirror.kill();
         allowed += uncommitted(topic, &mut reader);
     }
-    println!("{topic}: in flight at the kills {in_flight:?}, at the target and uncommitted {allowed}");
+    println!(
+        "{topic}: in flight at the kills {in_flight:?}, at the target and uncommitted {allowed}"
+    );
     let verdict = finish(topic, &setup, load, reader);
     verdict.assert_complete();
-    assert!(verdict.repeated <= allowed, "{} repeats, {allowed} were uncommitted", verdict.repeated);
+    assert!(
+        verdict.repeated <= allowed,
+        "{} repeats, {allowed} were uncommitted",
+        verdict.repeated
+    );
 }
 
 #[test]
@@ -118,9 +127,16 @@ fn terminated(topic: &str, shape: Value) {
     for _ in 0..count("MIRROR_TEST_KILLS", 5) {
         let mut mirror = setup.run(&[]);
         in_flight.push(to_a_random_moment(&mut mirror));
-        assert_eq!(mirror.terminate().code(), Some(0), "everything in flight was confirmed");
+        assert_eq!(
+            mirror.terminate().code(),
+            Some(0),
+            "everything in flight was confirmed"
+        );
     }
-    println!("{topic}: in flight at the signals {in_flight:?}, {} copied", records(reader.catch_up()));
+    println!(
+        "{topic}: in flight at the signals {in_flight:?}, {} copied",
+        records(reader.catch_up())
+    );
     finish(topic, &setup, load, reader).assert_perfect();
 }
 

@@ -18,9 +18,19 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// One call, and what was true while it was made.
 #[derive(Clone, Debug)]
 enum Call {
-    Assigned { old: Vec<TopicPartition>, new: Vec<TopicPartition>, fetched: u64 },
-    Revoked { released: Vec<TopicPartition>, committed: BTreeMap<i32, i64>, views: BTreeMap<i32, Option<i64>> },
-    Lost { lost: Vec<TopicPartition> },
+    Assigned {
+        old: Vec<TopicPartition>,
+        new: Vec<TopicPartition>,
+        fetched: u64,
+    },
+    Revoked {
+        released: Vec<TopicPartition>,
+        committed: BTreeMap<i32, i64>,
+        views: BTreeMap<i32, Option<i64>>,
+    },
+    Lost {
+        lost: Vec<TopicPartition>,
+    },
 }
 
 /// Notes every call.
@@ -42,14 +52,20 @@ impl Witness {
     }
 
     fn fetched(&self) -> u64 {
-        self.view.get().map_or(0, |v| Counters::get(&v.counters.fetched_records))
+        self.view
+            .get()
+            .map_or(0, |v| Counters::get(&v.counters.fetched_records))
     }
 }
 
 impl RebalanceListener for Witness {
     fn assigned(&self, _: &RebalanceContext<'_>, old: &[TopicPartition], new: &[TopicPartition]) {
         let fetched = self.fetched();
-        self.note(Call::Assigned { old: old.to_vec(), new: new.to_vec(), fetched });
+        self.note(Call::Assigned {
+            old: old.to_vec(),
+            new: new.to_vec(),
+            fetched,
+        });
     }
 
     fn revoked(&self, _: &RebalanceContext<'_>, released: &[TopicPartition]) {
@@ -59,11 +75,17 @@ impl RebalanceListener for Witness {
             released.iter().map(|tp| (tp.partition, of(tp))).collect()
         };
         let views = self.view.get().map(|v| watermark(v)).unwrap_or_default();
-        self.note(Call::Revoked { released: released.to_vec(), committed, views });
+        self.note(Call::Revoked {
+            released: released.to_vec(),
+            committed,
+            views,
+        });
     }
 
     fn lost(&self, _: &RebalanceContext<'_>, lost: &[TopicPartition]) {
-        self.note(Call::Lost { lost: lost.to_vec() });
+        self.note(Call::Lost {
+            lost: lost.to_vec(),
+        });
     }
 }
 
@@ -84,8 +106,14 @@ fn witnessed(topic: &str, source: &Cluster, target: &Cluster) -> (Flow, Arc<Witn
     let mut from = cluster("source", &source.bootstrap());
     let session = mirror::config::secret::Secret::new("3000");
     from.properties.insert("session.timeout.ms".into(), session);
-    from.properties.insert("heartbeat.interval.ms".into(), mirror::config::secret::Secret::new("500"));
-    let flow = Flow::start_in(flow_spec(spec, from, cluster("target", &target.bootstrap())), &environment);
+    from.properties.insert(
+        "heartbeat.interval.ms".into(),
+        mirror::config::secret::Secret::new("500"),
+    );
+    let flow = Flow::start_in(
+        flow_spec(spec, from, cluster("target", &target.bootstrap())),
+        &environment,
+    );
     let _ = witness.view.set(flow.view().clone());
     (flow, witness)
 }
@@ -102,33 +130,57 @@ fn it_is_called_before_the_first_fetch_and_before_the_release_after_our_commit()
     let Some(Call::Assigned { old, new, fetched }) = witness.calls().first().cloned() else {
         panic!("{:?}", witness.calls())
     };
-    assert_eq!((old.len(), new.len(), fetched), (0, 6, 0), "before the first fetch");
+    assert_eq!(
+        (old.len(), new.len(), fetched),
+        (0, 6, 0),
+        "before the first fetch"
+    );
 
     let in_flight = first.in_flight();
     let (second, other) = witnessed(topic, &pair.source, &pair.target);
-    wait::until("the second has its share", PATIENCE, || second.partitions().len() == 3 && second.delivered() > 0);
+    wait::until("the second has its share", PATIENCE, || {
+        second.partitions().len() == 3 && second.delivered() > 0
+    });
     println!("{topic}: the second joined with {in_flight} in flight");
     let calls = witness.calls();
     let revoked = calls.iter().find_map(|c| match c {
-        Call::Revoked { released, committed, views } => Some((released, committed, views)),
+        Call::Revoked {
+            released,
+            committed,
+            views,
+        } => Some((released, committed, views)),
         _ => None,
     });
     let (released, committed, views) = revoked.unwrap_or_else(|| panic!("{calls:?}"));
     assert_eq!(released.len(), 3);
     for tp in released {
         let ours = views.get(&tp.partition).copied().flatten();
-        assert!(ours.is_some_and(|at| at > 0), "{tp} was not committed: {views:?}");
-        assert_eq!(committed.get(&tp.partition).copied(), ours, "{tp}: committed before the release");
+        assert!(
+            ours.is_some_and(|at| at > 0),
+            "{tp} was not committed: {views:?}"
+        );
+        assert_eq!(
+            committed.get(&tp.partition).copied(),
+            ours,
+            "{tp}: committed before the release"
+        );
     }
     let Some(Call::Assigned { old, new, .. }) = other.calls().first().cloned() else {
         panic!("{:?}", other.calls())
     };
     let got: BTreeSet<_> = new.iter().collect();
-    assert_eq!((old.len(), got), (0, released.iter().collect()), "what one released the other got");
+    assert_eq!(
+        (old.len(), got),
+        (0, released.iter().collect()),
+        "what one released the other got"
+    );
     drop(load.stop());
     assert_eq!(second.drain(), FlowExit::Drained);
     let last = other.calls().pop();
-    assert!(matches!(&last, Some(Call::Revoked { released, .. }) if released.len() == 3), "{last:?}");
+    assert!(
+        matches!(&last, Some(Call::Revoked { released, .. }) if released.len() == 3),
+        "{last:?}"
+    );
     assert_eq!(first.drain(), FlowExit::Drained);
 }
 
@@ -143,7 +195,10 @@ fn it_is_told_of_a_loss() {
     flow.wait_settled(1000, PATIENCE);
     source.broker(1).freeze().unwrap();
     wait::until("the partitions are lost", PATIENCE, || {
-        witness.calls().iter().any(|c| matches!(c, Call::Lost { lost } if lost.len() == 3))
+        witness
+            .calls()
+            .iter()
+            .any(|c| matches!(c, Call::Lost { lost } if lost.len() == 3))
     });
     source.broker(1).thaw().unwrap();
     let before = flow.delivered();

@@ -17,7 +17,11 @@ use mirror::record::TopicPartition;
 fn start(spec: RouteSpec) -> Flow {
     let pair = pair();
     let source = cluster("source", &pair.source.bootstrap());
-    Flow::start(flow_spec(spec, source, cluster("target", &pair.target.bootstrap())))
+    Flow::start(flow_spec(
+        spec,
+        source,
+        cluster("target", &pair.target.bootstrap()),
+    ))
 }
 
 /// Copies 1,000 records, stops, writes 1,000 more and lets retention take 1,300.
@@ -42,7 +46,13 @@ fn retention_that_passes_the_position_stops_the_partition_with_the_exact_range()
     let (_, tp) = gap(topic);
     let flow = start(route(topic, topic, workers(1)));
     let view = flow.wait_reason(&tp, "gap", PATIENCE);
-    assert_eq!(view.condition.reason, Some(Reason::Gap { from: 1000, to: 1300 }));
+    assert_eq!(
+        view.condition.reason,
+        Some(Reason::Gap {
+            from: 1000,
+            to: 1300
+        })
+    );
     assert_eq!(Counters::get(&flow.counters().fetched_records), 0);
 }
 
@@ -50,13 +60,21 @@ fn retention_that_passes_the_position_stops_the_partition_with_the_exact_range()
 fn retention_that_passes_the_position_is_counted_where_the_user_says_go_on() {
     let topic = "events-gap-earliest";
     let (mut expected, _) = gap(topic);
-    let flow = start(RouteSpec { on_gap: OnGap::Earliest, ..route(topic, topic, workers(1)) });
+    let flow = start(RouteSpec {
+        on_gap: OnGap::Earliest,
+        ..route(topic, topic, workers(1))
+    });
     flow.wait_settled(700, PATIENCE);
     flow.wait_no_lag(PATIENCE);
     assert_eq!(Counters::get(&flow.counters().gap_records), 300);
     assert_eq!(flow.drain(), FlowExit::Drained);
     (1000..1300).for_each(|n| expected.leave_out((topic.to_owned(), 0), n));
-    check(&expected, &read(&pair().target.bootstrap(), [topic]), str::to_owned).assert_perfect();
+    check(
+        &expected,
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    )
+    .assert_perfect();
 }
 
 #[test]
@@ -69,7 +87,9 @@ fn retention_passes_a_held_partition_while_mirror_runs() {
     let field = field(topic, 1);
     let mut writer = Writer::new(&source);
     writer.fill(std::slice::from_ref(&field), 500);
-    let noise: Vec<u8> = (0..50_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..50_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     writer.write(&field, 0, |record| record.value = Some(noise));
     writer.fill(std::slice::from_ref(&field), 500);
     let _expected = writer.finish();
@@ -78,7 +98,10 @@ fn retention_passes_a_held_partition_while_mirror_runs() {
     flow.wait_reason(&tp, "poison_record", PATIENCE);
     admin.delete_records(topic, 0, 800);
     let view = flow.wait_reason(&tp, "gap", PATIENCE);
-    assert_eq!(view.condition.reason, Some(Reason::Gap { from: 500, to: 800 }));
+    assert_eq!(
+        view.condition.reason,
+        Some(Reason::Gap { from: 500, to: 800 })
+    );
 }
 
 #[test]
@@ -101,18 +124,30 @@ fn a_trailing_aborted_transaction_leaves_no_lag() {
     flow.wait_settled(expected.total() + 10, PATIENCE);
     flow.wait_no_lag(PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let committed = Admin::new(&source).committed("mirror.default.events-aborted-on.source.target", topic);
+    let committed =
+        Admin::new(&source).committed("mirror.default.events-aborted-on.source.target", topic);
     for (partition, offset) in committed {
         let end = Admin::new(&source).watermarks(topic, partition).1;
         assert_eq!(offset, end, "partition {partition} is committed to its end");
     }
     // `until: end` comes to its end as well, and copies no aborted record.
-    let ended = start(RouteSpec { until: Until::End, ..route("events-aborted-end", topic, workers(1)) });
+    let ended = start(RouteSpec {
+        until: Until::End,
+        ..route("events-aborted-end", topic, workers(1))
+    });
     assert_eq!(ended.wait_exit(PATIENCE), FlowExit::CaughtUp);
     let sights = read(&pair().target.bootstrap(), [topic]);
-    let strange = |s: &&crate::support::checker::Sight| matches!(s, crate::support::checker::Sight::Strange);
-    let transactional: usize = sights.values().map(|s| s.iter().filter(strange).count()).sum();
-    assert_eq!(transactional, 2 * 10, "twice the committed ones, no aborted one");
+    let strange =
+        |s: &&crate::support::checker::Sight| matches!(s, crate::support::checker::Sight::Strange);
+    let transactional: usize = sights
+        .values()
+        .map(|s| s.iter().filter(strange).count())
+        .sum();
+    assert_eq!(
+        transactional,
+        2 * 10,
+        "twice the committed ones, no aborted one"
+    );
 }
 
 #[test]
@@ -133,7 +168,12 @@ fn a_source_topic_deleted_and_created_again_is_named_and_not_mixed_up() {
     // with the topic, and the new one is copied from its beginning. Never from somewhere in its middle.
     let outcome = wait::find("the new topic is named or copied", PATIENCE, || {
         let views = flow.partitions();
-        let named = views.values().any(|v| v.condition.reason.as_ref().is_some_and(|r| r.code() == "topic_replaced"));
+        let named = views.values().any(|v| {
+            v.condition
+                .reason
+                .as_ref()
+                .is_some_and(|r| r.code() == "topic_replaced")
+        });
         if named {
             return Some("named");
         }

@@ -30,7 +30,10 @@ impl RebalanceListener for Moves {
     fn assigned(&self, _: &RebalanceContext<'_>, _: &[TopicPartition], _: &[TopicPartition]) {}
 
     fn revoked(&self, _: &RebalanceContext<'_>, released: &[TopicPartition]) {
-        self.0.lock().unwrap().extend(released.iter().map(|tp| tp.partition));
+        self.0
+            .lock()
+            .unwrap()
+            .extend(released.iter().map(|tp| tp.partition));
     }
 
     fn lost(&self, at: &RebalanceContext<'_>, lost: &[TopicPartition]) {
@@ -44,9 +47,10 @@ fn wait_shared(flows: &[&Flow]) {
     wait::until("the partitions are shared", PATIENCE, || {
         let all: Vec<_> = flows.iter().map(|f| f.partitions()).collect();
         let count: usize = all.iter().map(std::collections::BTreeMap::len).sum();
-        let running = |p: &mirror::observe::PartitionView| matches!(p.condition.state, State::Running | State::Lagging);
-        count == PARTITIONS as usize
-            && all.iter().all(|p| !p.is_empty() && p.values().all(running))
+        let running = |p: &mirror::observe::PartitionView| {
+            matches!(p.condition.state, State::Running | State::Lagging)
+        };
+        count == PARTITIONS as usize && all.iter().all(|p| !p.is_empty() && p.values().all(running))
     });
 }
 
@@ -75,11 +79,17 @@ fn join_and_leave(topic: &str, shape: Shape) {
     println!("{topic}: second joins with {} in flight", first.in_flight());
     let second = Flow::start_in(spec(), &environment);
     wait_shared(&[&first, &second]);
-    println!("{topic}: third joins with {} in flight", first.in_flight() + second.in_flight());
+    println!(
+        "{topic}: third joins with {} in flight",
+        first.in_flight() + second.in_flight()
+    );
     let third = Flow::start_in(spec(), &environment);
     wait_shared(&[&first, &second, &third]);
 
-    println!("{topic}: second leaves with {} in flight", second.in_flight());
+    println!(
+        "{topic}: second leaves with {} in flight",
+        second.in_flight()
+    );
     assert_eq!(second.drain(), FlowExit::Drained);
     wait_shared(&[&first, &third]);
     assert_eq!(third.drain(), FlowExit::Drained);
@@ -90,15 +100,38 @@ fn join_and_leave(topic: &str, shape: Shape) {
 
     let expected = load.stop();
     let total = expected.total();
-    wait::until("no lag", PATIENCE, || Admin::new(&pair.target.bootstrap()).end_sum(topic) as u64 >= total);
-    println!("{topic}: {} rebalance events at the first", Counters::get(&first.counters().rebalances));
+    wait::until("no lag", PATIENCE, || {
+        Admin::new(&pair.target.bootstrap()).end_sum(topic) as u64 >= total
+    });
+    println!(
+        "{topic}: {} rebalance events at the first",
+        Counters::get(&first.counters().rebalances)
+    );
     assert_eq!(first.drain(), FlowExit::Drained);
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), [topic]), str::to_owned);
-    let longest = kept.iter().map(|p| pauses.longest(*p, began)).max().unwrap_or_default();
-    println!("{topic}: {verdict}; {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}", kept.len(), pauses.longest_of_all(began));
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
+    let longest = kept
+        .iter()
+        .map(|p| pauses.longest(*p, began))
+        .max()
+        .unwrap_or_default();
+    println!(
+        "{topic}: {verdict}; {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}",
+        kept.len(),
+        pauses.longest_of_all(began)
+    );
     verdict.assert_perfect();
-    assert!(!kept.is_empty(), "no partition stayed: nothing was measured");
-    assert!(longest <= LONGEST_PAUSE, "a partition that stayed paused for {longest:?}");
+    assert!(
+        !kept.is_empty(),
+        "no partition stayed: nothing was measured"
+    );
+    assert!(
+        longest <= LONGEST_PAUSE,
+        "a partition that stayed paused for {longest:?}"
+    );
 }
 
 #[test]
@@ -126,30 +159,51 @@ fn an_instance_ends_in_the_middle_of_a_rebalance() {
     let load = Load::start(&source, &[field(topic, 6)], RATE);
     let spec = || {
         let target = cluster("target", &pair.target.bootstrap());
-        flow_spec(route(topic, topic, workers(1)), cluster("source", &source), target)
+        flow_spec(
+            route(topic, topic, workers(1)),
+            cluster("source", &source),
+            target,
+        )
     };
     let mut flow = Flow::start(spec());
     flow.wait_settled(RATE, PATIENCE);
     for round in 0..4 {
         let before = Counters::get(&flow.counters().rebalances);
         let next = Flow::start(spec());
-        wait::until("partitions are asked back", PATIENCE, || Counters::get(&flow.counters().rebalances) > before);
+        wait::until("partitions are asked back", PATIENCE, || {
+            Counters::get(&flow.counters().rebalances) > before
+        });
         let (in_flight, began) = (flow.in_flight(), Instant::now());
-        let (leaving, staying) = if round % 2 == 0 { (flow, next) } else { (next, flow) };
+        let (leaving, staying) = if round % 2 == 0 {
+            (flow, next)
+        } else {
+            (next, flow)
+        };
         assert_eq!(leaving.drain(), FlowExit::Drained, "round {round}");
         let left = began.elapsed();
         flow = staying;
         flow.wait_running(6);
         let taken_over = began.elapsed();
-        println!("{topic}: left with {in_flight} in flight after {left:.2?}, all taken over after {taken_over:.2?}");
+        println!(
+            "{topic}: left with {in_flight} in flight after {left:.2?}, all taken over after {taken_over:.2?}"
+        );
         // Who leaves without a word is missed only when its session ends, after 45 s.
-        assert!(taken_over < Duration::from_secs(20), "round {round}: {taken_over:?}");
+        assert!(
+            taken_over < Duration::from_secs(20),
+            "round {round}: {taken_over:?}"
+        );
     }
     let expected = load.stop();
     let hub = Admin::new(&pair.target.bootstrap());
-    wait::until("all is there", PATIENCE, || hub.end_sum(topic) as u64 >= expected.total());
+    wait::until("all is there", PATIENCE, || {
+        hub.end_sum(topic) as u64 >= expected.total()
+    });
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_perfect();
 }

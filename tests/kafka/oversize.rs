@@ -65,7 +65,11 @@ fn start(topic: &str, shape: Shape, on_error: OnError, dead_letter: Option<&str>
         ..route(topic, topic, shape)
     };
     let source = cluster("source", &pair.source.bootstrap());
-    Flow::start(flow_spec(spec, source, cluster("target", &pair.target.bootstrap())))
+    Flow::start(flow_spec(
+        spec,
+        source,
+        cluster("target", &pair.target.bootstrap()),
+    ))
 }
 
 fn culprit(topic: &str) -> ((String, i32), u64) {
@@ -75,7 +79,11 @@ fn culprit(topic: &str) -> ((String, i32), u64) {
 fn assert_all_but_the_culprit(topic: &str, mut expected: Expected) {
     let (lane, sequence) = culprit(topic);
     expected.leave_out(lane, sequence);
-    let verdict = check(&expected, &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_complete();
 }
@@ -106,7 +114,12 @@ fn a_dead_letter_keeps_the_record() {
     let topic = "large-letter";
     let value = noise(100_000);
     let (mut writer, _) = write(topic, &value);
-    let flow = start(topic, workers(1), OnError::DeadLetter, Some("large-rejected"));
+    let flow = start(
+        topic,
+        workers(1),
+        OnError::DeadLetter,
+        Some("large-rejected"),
+    );
     let total = writer.expected().total();
     flow.wait_settled(total, PATIENCE);
     assert_eq!(Counters::get(&flow.counters().dead_lettered_records), 1);
@@ -118,16 +131,34 @@ fn a_dead_letter_keeps_the_record() {
     let letter = letters.records("large-rejected", 0);
     assert_eq!(letter.len(), 1, "{letter:?}");
     assert_eq!(letter[0].value.as_deref(), Some(&value[..]));
-    assert_eq!(letter[0].key, Some(format!("~{topic}/{PARTITION}/{CULPRIT}~").into_bytes()));
+    assert_eq!(
+        letter[0].key,
+        Some(format!("~{topic}/{PARTITION}/{CULPRIT}~").into_bytes())
+    );
     let header = |name: &str| {
         let found = letter[0].headers.iter().find(|(n, _)| n == name.as_bytes());
-        found.and_then(|(_, v)| v.clone()).map(|v| String::from_utf8_lossy(&v).into_owned())
+        found
+            .and_then(|(_, v)| v.clone())
+            .map(|v| String::from_utf8_lossy(&v).into_owned())
     };
-    let names: Vec<_> = letter[0].headers.iter().map(|(n, _)| String::from_utf8_lossy(n)).collect();
+    let names: Vec<_> = letter[0]
+        .headers
+        .iter()
+        .map(|(n, _)| String::from_utf8_lossy(n))
+        .collect();
     println!("{topic}: headers of the letter {names:?}");
     let offset = CULPRIT.to_string();
-    assert!(letter[0].headers.iter().any(|(n, v)| n.starts_with(b"mirror.") && v.as_deref() == Some(offset.as_bytes())));
-    assert!(names.iter().any(|n| n.starts_with("mirror.") && header(n).as_deref() == Some("record_too_large")));
+    assert!(
+        letter[0]
+            .headers
+            .iter()
+            .any(|(n, v)| n.starts_with(b"mirror.") && v.as_deref() == Some(offset.as_bytes()))
+    );
+    assert!(
+        names
+            .iter()
+            .any(|n| n.starts_with("mirror.") && header(n).as_deref() == Some("record_too_large"))
+    );
 }
 
 #[test]
@@ -147,7 +178,11 @@ fn stop_holds_the_partition_until_the_record_fits() {
     let mut expected = writer.expected().clone();
     let lane = (topic.to_owned(), PARTITION);
     (CULPRIT..EACH).for_each(|n| expected.leave_out(lane.clone(), n));
-    let verdict = check(&expected, &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}, held: {verdict}");
     verdict.assert_complete();
 
@@ -155,7 +190,11 @@ fn stop_holds_the_partition_until_the_record_fits() {
     let total = writer.expected().total();
     flow.wait_settled(total, PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(&writer.finish(), &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &writer.finish(),
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_complete();
 }
@@ -168,7 +207,11 @@ fn a_record_that_only_looks_too_large_arrives() {
     let total = writer.expected().total();
     flow.wait_settled(total, PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(&writer.finish(), &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &writer.finish(),
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_complete();
 }

@@ -15,7 +15,11 @@ use std::time::Duration;
 fn start(spec: RouteSpec) -> Flow {
     let pair = pair();
     let source = cluster("source", &pair.source.bootstrap());
-    Flow::start(flow_spec(spec, source, cluster("target", &pair.target.bootstrap())))
+    Flow::start(flow_spec(
+        spec,
+        source,
+        cluster("target", &pair.target.bootstrap()),
+    ))
 }
 
 fn leave_out_first(expected: &mut Expected, topic: &str, partitions: i32, records: u64) {
@@ -31,7 +35,10 @@ fn latest_begins_at_the_end_once_and_what_is_found_later_at_its_beginning() {
     admin.create("latest-old", 3, &[]);
     let mut old = fill(&source, &[field("latest-old", 3)], 500);
     leave_out_first(&mut old, "latest-old", 3, 500);
-    let spec = || RouteSpec { start: Start::Latest, ..route("latest", "latest-.*", workers(2)) };
+    let spec = || RouteSpec {
+        start: Start::Latest,
+        ..route("latest", "latest-.*", workers(2))
+    };
     let flow = start(spec());
     flow.wait_running(3);
     let mut writer = Writer::resume(&source, old);
@@ -53,7 +60,11 @@ fn latest_begins_at_the_end_once_and_what_is_found_later_at_its_beginning() {
     let flow = start(spec());
     flow.wait_settled(700, PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(&expected, &read(&pair().target.bootstrap(), ["latest-old", "latest-new"]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair().target.bootstrap(), ["latest-old", "latest-new"]),
+        str::to_owned,
+    );
     println!("latest: {verdict}");
     verdict.assert_perfect();
 }
@@ -72,9 +83,16 @@ fn drains_under_load_repeat_nothing() {
         println!("{topic}: drained with {in_flight} in flight");
     }
     let expected = load.stop();
-    let flow = start(RouteSpec { until: Until::End, ..route(topic, topic, workers(2)) });
+    let flow = start(RouteSpec {
+        until: Until::End,
+        ..route(topic, topic, workers(2))
+    });
     assert_eq!(flow.wait_exit(Duration::from_secs(60)), FlowExit::CaughtUp);
-    let verdict = check(&expected, &read(&pair().target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair().target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_perfect();
 }
@@ -84,15 +102,28 @@ fn until_end_of_a_halted_partition_fails_and_of_an_empty_topic_ends() {
     let source = pair().source.bootstrap();
     let (admin, hub) = (Admin::new(&source), Admin::new(&pair().target.bootstrap()));
     admin.create("until-empty", 3, &[]);
-    let spec = |name: &str| RouteSpec { until: Until::End, ..route(name, name, workers(1)) };
-    assert_eq!(start(spec("until-empty")).wait_exit(PATIENCE), FlowExit::CaughtUp);
+    let spec = |name: &str| RouteSpec {
+        until: Until::End,
+        ..route(name, name, workers(1))
+    };
+    assert_eq!(
+        start(spec("until-empty")).wait_exit(PATIENCE),
+        FlowExit::CaughtUp
+    );
 
     admin.create("until-halted", 1, &[]);
     hub.create("until-halted", 1, &[("max.message.bytes", "2000")]);
     let mut writer = Writer::new(&source);
-    let noise: Vec<u8> = (0..50_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    writer.write(&field("until-halted", 1), 0, |record| record.value = Some(noise));
+    let noise: Vec<u8> = (0..50_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    writer.write(&field("until-halted", 1), 0, |record| {
+        record.value = Some(noise)
+    });
     writer.finish();
     let exit = start(spec("until-halted")).wait_exit(PATIENCE);
-    assert!(matches!(&exit, FlowExit::Failed(reason) if reason.code() == "poison_record"), "{exit:?}");
+    assert!(
+        matches!(&exit, FlowExit::Failed(reason) if reason.code() == "poison_record"),
+        "{exit:?}"
+    );
 }

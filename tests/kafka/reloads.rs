@@ -34,7 +34,10 @@ fn routes(round: usize) -> Value {
 }
 
 fn generation(mirror: &Mirror) -> u64 {
-    mirror.status().and_then(|s| s["generation"].as_u64()).unwrap_or(0)
+    mirror
+        .status()
+        .and_then(|s| s["generation"].as_u64())
+        .unwrap_or(0)
 }
 
 #[test]
@@ -42,34 +45,59 @@ fn other_routes_never_rebalance() {
     let pair = pair();
     let source = pair.source.bootstrap();
     let admin = Admin::new(&source);
-    let fields: Vec<Field> = STEADY.iter().map(|t| field(&format!("reload-{t}"), 4)).collect();
+    let fields: Vec<Field> = STEADY
+        .iter()
+        .map(|t| field(&format!("reload-{t}"), 4))
+        .collect();
     fields.iter().for_each(|f| admin.create(&f.topic, 4, &[]));
     admin.create("reload-passing", 2, &[]);
-    let load = Load::start(&source, &[&fields[..], &[field("reload-passing", 2)]].concat(), RATE);
+    let load = Load::start(
+        &source,
+        &[&fields[..], &[field("reload-passing", 2)]].concat(),
+        RATE,
+    );
 
     let setup = Setup::new(clusters(), routes(0));
     let mut mirror = setup.run(&[]);
     STEADY.iter().for_each(|r| mirror.wait_delivered(r, 500));
-    let rebalances = |mirror: &Mirror| STEADY.map(|r| (mirror.number(r, "rebalances"), mirror.number(r, "restarts")));
+    let rebalances = |mirror: &Mirror| {
+        STEADY.map(|r| (mirror.number(r, "rebalances"), mirror.number(r, "restarts")))
+    };
     let before = rebalances(&mirror);
     for round in 1..=RELOADS {
-        let (delivered, was) = (STEADY.map(|r| mirror.number(r, "delivered_records")), generation(&mirror));
+        let (delivered, was) = (
+            STEADY.map(|r| mirror.number(r, "delivered_records")),
+            generation(&mirror),
+        );
         setup.write(clusters(), routes(round));
         let answer = setup.ask(&["reload"]);
-        assert!(answer.status.success(), "{}{}", String::from_utf8_lossy(&answer.stdout), String::from_utf8_lossy(&answer.stderr));
-        wait::until("the reload is applied", PATIENCE, || generation(&mirror) > was);
+        assert!(
+            answer.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&answer.stdout),
+            String::from_utf8_lossy(&answer.stderr)
+        );
+        wait::until("the reload is applied", PATIENCE, || {
+            generation(&mirror) > was
+        });
         for (route, before) in STEADY.iter().zip(delivered) {
             mirror.wait_delivered(route, before + 1);
         }
     }
     let after = rebalances(&mirror);
-    println!("reloads: rebalances and restarts of the steady routes before {before:?}, after {RELOADS} reloads {after:?}");
+    println!(
+        "reloads: rebalances and restarts of the steady routes before {before:?}, after {RELOADS} reloads {after:?}"
+    );
     assert_eq!(before, after);
     let expected = load.stop();
     STEADY.iter().for_each(|r| mirror.wait_no_lag(r));
     assert_eq!(mirror.terminate().code(), Some(0));
     let topics: Vec<&str> = fields.iter().map(|f| f.topic.as_str()).collect();
-    let verdict = check(&expected.of(&topics), &read(&pair.target.bootstrap(), topics), str::to_owned);
+    let verdict = check(
+        &expected.of(&topics),
+        &read(&pair.target.bootstrap(), topics),
+        str::to_owned,
+    );
     println!("reloads: {verdict}");
     verdict.assert_perfect();
 }

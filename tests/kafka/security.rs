@@ -22,11 +22,17 @@ fn secured(bootstrap: &str, tls: Option<Value>, sasl: Option<Value>) -> Value {
 
 #[test]
 fn every_mechanism_copies() {
-    let secure = settings(Cluster::builder("secure").tls().sasl_plain("alice", "plain \"secret\"").scram("bob", "scram-secret"));
+    let secure = settings(
+        Cluster::builder("secure")
+            .tls()
+            .sasl_plain("alice", "plain \"secret\"")
+            .scram("bob", "scram-secret"),
+    );
     let (pair, secure) = (pair(), secure.start().unwrap());
     let ca = json!({ "ca": secure.ca_pem() });
     let mutual = json!({ "ca": secure.ca_pem(), "certificate": secure.client_cert_pem(), "key": secure.client_key_pem() });
-    let alice = json!({ "mechanism": "PLAIN", "username": "alice", "password": "plain \"secret\"" });
+    let alice =
+        json!({ "mechanism": "PLAIN", "username": "alice", "password": "plain \"secret\"" });
     let bob = |mechanism: &str| json!({ "mechanism": mechanism, "username": "bob", "password": "scram-secret" });
     let clusters = json!({
         "plain": cluster(&pair.source.bootstrap()),
@@ -38,7 +44,13 @@ fn every_mechanism_copies() {
         "scram-512-tls": secured(&secure.bootstrap_sasl_tls(), Some(ca), Some(bob("SCRAM-SHA-512"))),
     });
     // In through one listener and out through the same: both ends of each are secured.
-    let names: Vec<String> = clusters.as_object().unwrap().keys().filter(|n| *n != "plain").cloned().collect();
+    let names: Vec<String> = clusters
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter(|n| *n != "plain")
+        .cloned()
+        .collect();
     let mut routes = json!({});
     for name in &names {
         let mut copy = route(name, name, "secured");
@@ -52,7 +64,9 @@ fn every_mechanism_copies() {
     assert_eq!(mirror.wait(PATIENCE).code(), Some(0));
     for name in names {
         let topic = format!("{name}.secured");
-        let verdict = check(&expected, &read(&secure.bootstrap(), [&topic]), |_| topic.clone());
+        let verdict = check(&expected, &read(&secure.bootstrap(), [&topic]), |_| {
+            topic.clone()
+        });
         println!("{name}: {verdict}");
         verdict.assert_perfect();
     }

@@ -25,7 +25,10 @@ fn outage() -> Duration {
 fn start(pair: &Pair, topic: &str, shape: Shape, mode: CreationMode) -> (Load, Flow) {
     let source = pair.source.bootstrap();
     Admin::new(&source).create(topic, PARTITIONS, &[]);
-    let mut spec = RouteSpec { on_error: OnError::Skip, ..route(topic, topic, shape) };
+    let mut spec = RouteSpec {
+        on_error: OnError::Skip,
+        ..route(topic, topic, shape)
+    };
     spec.topic_creation.mode = mode;
     let load = Load::start(&source, &[field(topic, PARTITIONS)], RATE);
     let target = cluster("target", &pair.target.bootstrap());
@@ -35,7 +38,9 @@ fn start(pair: &Pair, topic: &str, shape: Shape, mode: CreationMode) -> (Load, F
 }
 
 fn partitions(topic: &str) -> Vec<TopicPartition> {
-    (0..PARTITIONS).map(|p| TopicPartition::new(topic, p)).collect()
+    (0..PARTITIONS)
+        .map(|p| TopicPartition::new(topic, p))
+        .collect()
 }
 
 /// The outage goes on while the load does.
@@ -53,10 +58,17 @@ fn end(topic: &str, load: Load, flow: Flow) -> Expected {
     let c = flow.counters();
     println!(
         "{topic}: delivered {}, skipped {}, failed {}, rewinds {}, discarded {}",
-        Counters::get(&c.delivered_records), Counters::get(&c.skipped_records), Counters::get(&c.failed_records),
-        Counters::get(&c.rewinds), Counters::get(&c.discarded_records)
+        Counters::get(&c.delivered_records),
+        Counters::get(&c.skipped_records),
+        Counters::get(&c.failed_records),
+        Counters::get(&c.rewinds),
+        Counters::get(&c.discarded_records)
     );
-    assert_eq!(Counters::get(&c.skipped_records), 0, "an outage is no property of a record");
+    assert_eq!(
+        Counters::get(&c.skipped_records),
+        0,
+        "an outage is no property of a record"
+    );
     assert_eq!(flow.drain(), FlowExit::Drained);
     expected
 }
@@ -66,7 +78,9 @@ fn deleted_and_made_by_the_test(topic: &str, shape: Shape) {
     let hub = Admin::new(&pair.target.bootstrap());
     hub.create(topic, PARTITIONS, &[]);
     let (load, flow) = start(&pair, topic, shape, CreationMode::Disabled);
-    let in_flight = wait::find("records in flight", PATIENCE, || Some(flow.in_flight()).filter(|n| *n > 0));
+    let in_flight = wait::find("records in flight", PATIENCE, || {
+        Some(flow.in_flight()).filter(|n| *n > 0)
+    });
     hub.delete(topic);
     println!("{topic}: target topic deleted with {in_flight} in flight");
     let acked: Vec<(TopicPartition, i64)> = partitions(topic)
@@ -81,9 +95,14 @@ fn deleted_and_made_by_the_test(topic: &str, shape: Shape) {
     let mut expected = end(topic, load, flow);
     // What was acknowledged before went with the topic; everything after it has to be there.
     for (tp, watermark) in &acked {
-        (0..*watermark).for_each(|n| expected.leave_out((topic.to_owned(), tp.partition), n as u64));
+        (0..*watermark)
+            .for_each(|n| expected.leave_out((topic.to_owned(), tp.partition), n as u64));
     }
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_complete();
 }
@@ -104,7 +123,9 @@ fn the_target_topic_is_deleted_and_made_by_mirror() {
     let pair = pair();
     let hub = Admin::new(&pair.target.bootstrap());
     let (load, flow) = start(&pair, topic, workers(2), CreationMode::Enabled);
-    let in_flight = wait::find("records in flight", PATIENCE, || Some(flow.in_flight()).filter(|n| *n > 0));
+    let in_flight = wait::find("records in flight", PATIENCE, || {
+        Some(flow.in_flight()).filter(|n| *n > 0)
+    });
     let before = flow.delivered();
     hub.delete(topic);
     println!("{topic}: target topic deleted with {in_flight} in flight");
@@ -131,11 +152,23 @@ fn the_target_refuses_for_want_of_rights() {
     let pair = pair();
     Admin::new(&pair.source.bootstrap()).create(topic, PARTITIONS, &[]);
     Admin::new(&pair.target.bootstrap()).create(topic, PARTITIONS, &[]);
-    let grant = ["--allow-principal", "User:mirror", "--operation", "Write", "--operation", "Describe", "--topic", topic];
+    let grant = [
+        "--allow-principal",
+        "User:mirror",
+        "--operation",
+        "Write",
+        "--operation",
+        "Describe",
+        "--topic",
+        topic,
+    ];
     pair.target.acl_add(&grant).unwrap();
 
     let source = pair.source.bootstrap();
-    let mut spec = RouteSpec { on_error: OnError::Skip, ..route(topic, topic, workers(2)) };
+    let mut spec = RouteSpec {
+        on_error: OnError::Skip,
+        ..route(topic, topic, workers(2))
+    };
     spec.topic_creation.mode = CreationMode::Disabled;
     let mut target = cluster("target", &pair.target.bootstrap_sasl_plain());
     target.sasl = Some(login(SaslMechanism::Plain, "mirror", "secret"));
@@ -143,8 +176,19 @@ fn the_target_refuses_for_want_of_rights() {
     let flow = Flow::start(flow_spec(spec, cluster("source", &source), target));
     flow.wait_settled(RATE, PATIENCE);
 
-    let in_flight = wait::find("records in flight", PATIENCE, || Some(flow.in_flight()).filter(|n| *n > 0));
-    pair.target.acl_remove(&["--allow-principal", "User:mirror", "--operation", "Write", "--topic", topic]).unwrap();
+    let in_flight = wait::find("records in flight", PATIENCE, || {
+        Some(flow.in_flight()).filter(|n| *n > 0)
+    });
+    pair.target
+        .acl_remove(&[
+            "--allow-principal",
+            "User:mirror",
+            "--operation",
+            "Write",
+            "--topic",
+            topic,
+        ])
+        .unwrap();
     println!("{topic}: rights taken with {in_flight} in flight");
     for tp in partitions(topic) {
         flow.wait_reason(&tp, "target_refuses", PATIENCE);
@@ -152,7 +196,11 @@ fn the_target_refuses_for_want_of_rights() {
     let_time_pass(&load);
     pair.target.acl_add(&grant).unwrap();
     let expected = end(topic, load, flow);
-    let verdict = check(&expected, &read(&pair.target.bootstrap(), [topic]), str::to_owned);
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
     println!("{topic}: {verdict}");
     verdict.assert_complete();
 }

@@ -2,6 +2,7 @@
 //! librdkafka's own table, offline.
 
 use super::Check;
+use crate::client::settings::PROTECTED;
 use crate::config::diagnostic::Code;
 use crate::config::mask;
 use crate::config::pointer;
@@ -11,69 +12,6 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use std::collections::BTreeMap;
-
-/// Properties that delivery rests on, and what they hold.
-const PROTECTED: &[(&str, &str)] = &[
-    ("enable.auto.commit", OFFSETS),
-    ("enable.auto.offset.store", OFFSETS),
-    (
-        "auto.commit.interval.ms",
-        "write `commit_interval:` at the route",
-    ),
-    (
-        "auto.offset.reset",
-        "a reset would skip or repeat records in silence; write `start:` and `on_gap:` at the route",
-    ),
-    ("enable.idempotence", ORDER),
-    ("enable.gapless.guarantee", ORDER),
-    ("acks", ACKS),
-    ("request.required.acks", ACKS),
-    ("max.in.flight", ORDER),
-    ("max.in.flight.requests.per.connection", ORDER),
-    ("message.timeout.ms", TIMEOUT),
-    ("delivery.timeout.ms", TIMEOUT),
-    ("transactional.id", "mirror does not use transactions"),
-    ("isolation.level", "only committed records are copied"),
-    ("check.crcs", "every batch is checked on its way"),
-    (
-        "allow.auto.create.topics",
-        "topics are created by `topic_creation:`, never by the way",
-    ),
-    ("enable.metrics.push", "mirror has metrics of its own"),
-    (
-        "topic.metadata.refresh.interval.ms",
-        "it follows `discovery_interval:`",
-    ),
-    ("group.id", "it is made of group, route, source and target"),
-    ("group.instance.id", "membership is mirror's own"),
-    ("group.protocol", "write `group_protocol:` at the route"),
-    ("group.remote.assignor", "membership is mirror's own"),
-    (
-        "partition.assignment.strategy",
-        "membership is mirror's own",
-    ),
-    (
-        "enable.partition.eof",
-        "mirror reads the ends of partitions itself",
-    ),
-    (
-        "bootstrap.servers",
-        "write `bootstrap_servers:` at the cluster",
-    ),
-    (
-        "metadata.broker.list",
-        "write `bootstrap_servers:` at the cluster",
-    ),
-    (
-        "plugin.library.paths",
-        "mirror loads no foreign code into its process",
-    ),
-];
-
-const OFFSETS: &str = "an offset is committed only when everything before it is acknowledged";
-const ORDER: &str = "it keeps records in order, each once per delivery";
-const ACKS: &str = "a record counts as copied when all in-sync replicas have it";
-const TIMEOUT: &str = "a record is never given up because time has passed";
 
 /// Properties that `tls:` sets.
 const TLS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Partitions arrive: position, target topic, place. Nothing is fetched before both are known.
 
-use super::owned::{Owned, Phase, RetryHow};
+use super::owned::{Owned, Phase, Retry, RetryHow};
 use super::{Worker, WorkerExit};
 use crate::config::spec::CreationMode;
 use crate::flow::scout::{Inquiry, Position, Resolution, distinct_topics, report_gap};
@@ -25,10 +25,38 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let same = self.topics.keys().eq(topics.keys());
         self.topics = topics;
         self.say_needs();
-        if same && !names.is_empty() {
+        if (same && !names.is_empty()) || self.rejoining {
             return;
         }
-        if let Err(detail) = self.source.subscribe(&names) {
+        self.subscribe(&names);
+    }
+
+    /// Leaves the group and joins it again: the way back for partitions whose fetching the client has
+    /// ended. Everything is drained, committed and released first, by the revoke that this brings
+    /// about; nothing is repeated.
+    pub(super) fn rejoin(&mut self) {
+        if self.rejoining || self.draining.is_some() {
+            return;
+        }
+        tracing::info!(event = "rejoin", subject = %self.subject, worker = self.index);
+        self.rejoining = true;
+        if self.owned.is_empty() {
+            return self.rejoined();
+        }
+        self.subscribe(&[]);
+    }
+
+    /// The second half of a rejoin, once nothing is owned any more.
+    pub(super) fn rejoined(&mut self) {
+        if self.rejoining && self.owned.is_empty() && self.draining.is_none() {
+            self.rejoining = false;
+            let names: Vec<String> = self.topics.keys().cloned().collect();
+            self.subscribe(&names);
+        }
+    }
+
+    fn subscribe(&mut self, names: &[String]) {
+        if let Err(detail) = self.source.subscribe(names) {
             self.finish(WorkerExit::Failed(Reason::Client { detail }));
         }
     }
@@ -200,6 +228,18 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
+        if owned.placed {
+            // Asked for again while it is with the client, which has ended fetching it. The next
+            // assignment begins where `on_gap` says.
+            owned.phase = Phase::Halted {
+                reason: Reason::Rewinding,
+                retry: Retry {
+                    at: Instant::now() + ASK_AGAIN,
+                    how: RetryHow::Isolate,
+                },
+            };
+            return self.rejoin();
+        }
         owned.tracker = Tracker::new(position.offset);
         owned.committed = position.committed;
         owned.topic_id = position.topic_id;
@@ -221,18 +261,16 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// Places every partition whose target topic is ready, in one call.
     pub(super) fn place_ready(&mut self) {
-        let ready: Vec<TopicPartition> = self
+        if self.release.is_some() {
+            // An assign while the group waits for the answer to a revoke would let fetching go on.
+            return;
+        }
+        let fresh: Vec<TopicPartition> = self
             .owned
             .values()
             .filter(|o| matches!(o.phase, Phase::AwaitingTopic) && self.is_ready(o))
             .map(|o| o.id.clone())
             .collect();
-        let (placed, fresh): (Vec<_>, Vec<_>) = ready
-            .into_iter()
-            .partition(|tp| self.owned.get(tp).is_some_and(|o| o.placed));
-        for tp in placed {
-            self.flow_from_watermark(&tp);
-        }
         self.place(&fresh);
     }
 
@@ -268,7 +306,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     /// Whether everything that the partition's records need is at the target.
-    pub(super) fn is_ready(&self, owned: &Owned<S::Record, K>) -> bool {
+    fn is_ready(&self, owned: &Owned<S::Record, K>) -> bool {
         self.unready(owned).is_none()
     }
 

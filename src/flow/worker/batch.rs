@@ -3,7 +3,7 @@
 use super::owned::Phase;
 use super::ticket::{Counts, LaneWord, Ticket};
 use super::{Worker, WorkerExit};
-use crate::flow::lane::{Care, Handled, Job};
+use crate::flow::lane::{Care, Handled, Job, StopCause};
 use crate::flow::stage::Submitted;
 use crate::observe::{Counters, Reason};
 use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source};
@@ -64,7 +64,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Submitted::Handled(handled) => self.handled(number, handled),
             Submitted::Queued => {}
         }
-        self.pause_if_stuck(&tp);
+        self.pause_if_held(&tp);
     }
 
     /// A partition with records in flight stays on its producer: what is there must not be overtaken
@@ -150,6 +150,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
         Counters::add(&counters.produced_bytes, handled.output_bytes);
         if let Some(stop) = handled.stop {
             ticket.stopped_at = Some(stop.offset);
+            // Refused by the client at once is as good as refused by the broker: of a record that
+            // stands alone, `on_error` must hear.
+            if let StopCause::Refused(fault) = &stop.cause {
+                ticket.fail(stop.offset, fault.clone());
+            }
             let (tp, life) = (ticket.partition.clone(), ticket.life);
             self.lane_stopped(&tp, life, stop);
         }
@@ -259,22 +264,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let delay = ticket.since.elapsed().as_micros() as u64;
         Counters::add(&counters.delay_us_sum, delay);
         Counters::add(&counters.delay_count, 1);
-    }
-
-    /// A partition that holds a large share of the budget and makes no progress is paused alone, so
-    /// that a target partition without leader does not starve the others (B072).
-    fn pause_if_stuck(&mut self, tp: &TopicPartition) {
-        let share = self.budget.partition_share();
-        let Some(owned) = self.owned.get_mut(tp) else {
-            return;
-        };
-        let stuck = owned.cost >= share
-            && owned.last_progress.elapsed() > std::time::Duration::from_secs(1);
-        if stuck && !owned.paused_alone && owned.placed {
-            owned.paused_alone = true;
-            self.source.pause(std::slice::from_ref(tp));
-            Counters::add(&self.view.counters.pauses, 1);
-        }
     }
 
     /// What follows from a settled batch.

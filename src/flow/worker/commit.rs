@@ -9,11 +9,13 @@
 use super::Worker;
 use super::owned::{Phase, RetryHow};
 use crate::flow::position::{CommitMetadata, StartMark};
-use crate::flow::scout::{Inquiry, TopicIdentity, TopicIdsNow, distinct_topics};
+use crate::flow::scout::{TopicIdentity, TopicIdsNow, distinct_topics};
+use crate::flow::verifier::Verify;
 use crate::observe::{Counters, Reason};
 use crate::plane::{CommitAnswer, CommitEntry, Offset, Sink, Source};
 use crate::record::TopicPartition;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Partitions of one commit at most: larger requests fail whole.
@@ -32,6 +34,18 @@ struct Taken {
     life: u64,
     offset: Offset,
     leader_epoch: i32,
+}
+
+/// What the ids of topics say of a watermark.
+enum Word {
+    /// It is of the topic that is there now.
+    Same,
+    /// Its topic is gone, or another one.
+    Other,
+    /// The cluster did not say.
+    Unclear,
+    /// The partition is not ours any more.
+    Left,
 }
 
 #[derive(Debug)]
@@ -78,6 +92,11 @@ impl Committer {
     /// Commits at the next opportunity, whatever the interval says.
     pub(super) fn hurry(&mut self, now: Instant) {
         self.due = self.due.min(now);
+    }
+
+    /// The start is not ours to commit any more.
+    pub(super) fn forget_start(&mut self) {
+        self.start.clear();
     }
 
     fn begin(&mut self, step: Step) -> u64 {
@@ -127,7 +146,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let partitions: Vec<TopicPartition> = taken.iter().map(|t| t.partition.clone()).collect();
         let topics = distinct_topics(&partitions);
         let id = self.committer.begin(Step::Verifying(taken));
-        let _ = self.scout.send(Inquiry::Verify {
+        let _ = self.verifier.send(Verify {
             worker: self.index,
             id,
             topics,
@@ -138,7 +157,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn snapshot(&self) -> Vec<Taken> {
         self.owned
             .values()
-            .filter(|o| o.is_resolved() && o.placed && !o.vanished)
+            .filter(|o| o.is_resolved() && o.placed && !o.has_vanished())
             .filter(|o| o.committed != Some(o.tracker.watermark()))
             .take(PARTITIONS)
             .map(|o| Taken {
@@ -159,50 +178,50 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Ok(ids) => ids,
             Err(detail) => return self.commit_failed(&detail),
         };
-        let (same, replaced): (Vec<Taken>, Vec<Taken>) = taken
-            .into_iter()
-            .filter(|t| {
-                self.owned
-                    .get(&t.partition)
-                    .is_some_and(|o| o.life == t.life)
-            })
-            .partition(|t| self.is_same_topic(t, &ids));
-        for taken in replaced {
-            self.topic_replaced(&taken.partition, &ids);
+        let mut same = Vec::with_capacity(taken.len());
+        let mut unclear = false;
+        for taken in taken {
+            match self.word_on(&taken, &ids) {
+                Word::Same => same.push(taken),
+                Word::Other => self.topic_replaced(&taken.partition, &ids),
+                Word::Unclear => unclear = true,
+                Word::Left => {}
+            }
+        }
+        if unclear {
+            self.committer.due = Instant::now() + AGAIN;
         }
         self.send(same);
     }
 
-    fn is_same_topic(
-        &self,
-        taken: &Taken,
-        ids: &HashMap<std::sync::Arc<str>, TopicIdentity>,
-    ) -> bool {
-        let was = self
-            .owned
-            .get(&taken.partition)
-            .and_then(|o| o.topic_id.as_deref());
-        match (was, ids.get(&taken.partition.topic)) {
-            (Some(was), Some(TopicIdentity::Is(now))) => was == now,
-            (_, Some(TopicIdentity::Unknown)) | (None, Some(TopicIdentity::Is(_))) => true,
-            (_, Some(TopicIdentity::Gone) | None) => false,
+    /// What the ids say of one watermark that was taken before they were asked.
+    fn word_on(&mut self, taken: &Taken, ids: &HashMap<Arc<str>, TopicIdentity>) -> Word {
+        let owned = self.owned.get_mut(&taken.partition);
+        let Some(owned) = owned.filter(|o| o.life == taken.life) else {
+            return Word::Left;
+        };
+        match (owned.topic_id.as_deref(), ids.get(&taken.partition.topic)) {
+            (Some(was), Some(TopicIdentity::Is(now))) if was != now => Word::Other,
+            (_, Some(TopicIdentity::Is(_) | TopicIdentity::Unknown)) => {
+                owned.gone = 0;
+                Word::Same
+            }
+            (_, Some(TopicIdentity::Gone)) => Word::Other,
+            (_, Some(TopicIdentity::Unclear) | None) => Word::Unclear,
         }
     }
 
-    fn topic_replaced(
-        &mut self,
-        tp: &TopicPartition,
-        ids: &HashMap<std::sync::Arc<str>, TopicIdentity>,
-    ) {
+    fn topic_replaced(&mut self, tp: &TopicPartition, ids: &HashMap<Arc<str>, TopicIdentity>) {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
-        // Its offsets are not worth a commit any more, and nobody waits for one (B023).
-        owned.vanished = true;
+        owned.gone = owned.gone.saturating_add(1);
         let (Some(was), Some(TopicIdentity::Is(now))) =
             (owned.topic_id.clone(), ids.get(&tp.topic))
         else {
-            // Gone: the group tells us when it takes the partition away.
+            // Gone: asked once more, since a broker's metadata may lag (B080); the group tells us when
+            // it takes the partition away.
+            self.committer.due = Instant::now() + AGAIN;
             return;
         };
         if matches!(owned.phase, Phase::Releasing) {
@@ -229,6 +248,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             owned.in_flight = 0;
             owned.cost = 0;
             owned.sink = None;
+            owned.gone = u8::MAX;
             owned.committed = Some(owned.tracker.rewind());
             owned.halt(reason, RetryHow::Never, Instant::now());
         }
@@ -323,9 +343,20 @@ impl<S: Source, K: Sink> Worker<S, K> {
     // --- the flow's start --------------------------------------------------------------------
 
     /// The scout resolved the start of all matching partitions; this worker commits it, part by
-    /// part, the one that says `started` last.
-    pub(super) fn commit_start(&mut self, entries: Vec<CommitEntry>) {
-        self.committer.start = entries.chunks(PARTITIONS).map(<[_]>::to_vec).collect();
+    /// part, the one that says `started` last. Then all say it: the mark must outlive any one topic.
+    /// The answer to an older question is stale: somebody else may have begun since.
+    pub(super) fn commit_start(&mut self, id: u64, entries: Vec<CommitEntry>) {
+        let asked =
+            |o: &super::owned::Owned<_, _>| o.asked == id && matches!(o.phase, Phase::Resolving);
+        if !self.owned.values().any(asked) {
+            return;
+        }
+        let mut marked = entries.clone();
+        for entry in &mut marked {
+            entry.metadata = entry.metadata.trim_end_matches(";s").to_owned() + ";s";
+        }
+        let parts = entries.chunks(PARTITIONS).chain(marked.chunks(PARTITIONS));
+        self.committer.start = parts.map(<[_]>::to_vec).collect();
         if self.committer.start.is_empty() {
             self.start_failed();
         }
@@ -383,7 +414,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             .filter_map(|tp| self.owned.get(tp))
             .all(|o| {
                 !o.placed
-                    || o.vanished
+                    || o.has_vanished()
                     || !o.is_resolved()
                     || o.committed == Some(o.tracker.watermark())
             })

@@ -6,13 +6,17 @@
 //!
 //! - `assign`: partitions arrive, get their position, wait for their target topic, are placed
 //! - `batch`: fetch → register → handlers → produce → ack → resolve
-//! - `recover`: a failed delivery is a barrier; rewind, isolation, halt, retry
+//! - `hold`: budget spent, fetching waits
+//! - `recover`: a failed delivery is a barrier; rewind, halt, retry
+//! - `isolate`: a bad record stands alone, then `on_error` decides
 //! - `commit`: watermark → commit
 //! - `release`: revoke, loss and the final drain
 
 mod assign;
 mod batch;
 mod commit;
+mod hold;
+mod isolate;
 mod owned;
 mod recover;
 mod release;
@@ -22,18 +26,19 @@ mod tests;
 mod ticket;
 
 use crate::flow::budget::Budget;
-use crate::flow::lane::{Handled, Lane, Lease};
+use crate::flow::lane::{Handled, Lane, Lease, LeaseState};
 use crate::flow::listener::Announcer;
 use crate::flow::scout::{Finding, Inquiry};
 use crate::flow::sinks::Sinks;
-use crate::flow::stage::Stage;
+use crate::flow::stage::{Ended, Stage};
 use crate::flow::target::{Ask, TargetView};
+use crate::flow::verifier::Verify;
 use crate::flow::{Control, FlowSpec, Unconfirmed};
-use crate::observe::{Counters, FlowView, Reason};
+use crate::observe::{FlowView, Reason};
 use crate::plane::{FetchEvent, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use commit::Committer;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Sender};
 use owned::Owned;
 use release::Release;
 use std::collections::BTreeMap;
@@ -43,11 +48,6 @@ use ticket::Tickets;
 
 /// How long a poll waits when there is nothing to do.
 const IDLE_POLL: Duration = Duration::from_millis(100);
-/// How long one wait for acknowledgements takes while fetching is held.
-const HOLD_WAIT: Duration = Duration::from_millis(20);
-/// How long fetching is held by not polling, before partitions are paused: a pause throws away what
-/// the client has fetched ahead, and a resume takes about a second.
-const HOLD_LIMIT: Duration = Duration::from_secs(1);
 
 /// What other threads tell a worker.
 pub(crate) enum Note {
@@ -55,6 +55,8 @@ pub(crate) enum Note {
     Outcomes(Vec<Outcome>),
     /// What became of a batch in a handler thread.
     Handled { ticket: u32, handled: Handled },
+    /// A handler thread panicked outside a handler.
+    LaneDied,
     /// What the scout found.
     Finding(Finding),
     /// The target's topics changed.
@@ -85,6 +87,7 @@ pub(crate) struct WorkerParts<S: Source, K: Sink> {
     pub(crate) source: S,
     pub(crate) inbox: Receiver<Note>,
     pub(crate) scout: Sender<Inquiry>,
+    pub(crate) verifier: Sender<Verify>,
     pub(crate) keeper: Sender<Ask>,
     pub(crate) targets: Arc<TargetView>,
     pub(crate) sinks: Arc<Sinks<K>>,
@@ -106,6 +109,7 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     source: S,
     inbox: Receiver<Note>,
     scout: Sender<Inquiry>,
+    verifier: Sender<Verify>,
     keeper: Sender<Ask>,
     targets: Arc<TargetView>,
     sinks: Arc<Sinks<K>>,
@@ -131,9 +135,13 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     /// Whether placed partitions are paused for want of budget.
     paused_all: bool,
     draining: Option<Instant>,
+    /// The group is being left to be joined again.
+    rejoining: bool,
     exit: Option<WorkerExit>,
     next_report: Instant,
     next_retry_look: Instant,
+    next_trickle: Instant,
+    next_stuck_look: Instant,
     source_is_usable: bool,
 }
 
@@ -150,6 +158,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             source: parts.source,
             inbox: parts.inbox,
             scout: parts.scout,
+            verifier: parts.verifier,
             keeper: parts.keeper,
             targets: parts.targets,
             sinks: parts.sinks,
@@ -169,9 +178,12 @@ impl<S: Source, K: Sink> Worker<S, K> {
             held_since: None,
             paused_all: false,
             draining: None,
+            rejoining: false,
             exit: None,
             next_report: now,
             next_retry_look: now,
+            next_trickle: now,
+            next_stuck_look: now,
             source_is_usable: true,
         }
     }
@@ -188,8 +200,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 self.wait_for_room();
             } else {
                 let event = self.source.poll(self.poll_timeout());
-                self.lease.stamp();
-                self.serve(event);
+                match self.lease.stamp() {
+                    LeaseState::Current => self.serve(event),
+                    LeaseState::Lapsed => self.awake(event),
+                }
             }
         }
         self.end()
@@ -213,6 +227,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
         match note {
             Note::Outcomes(outcomes) => outcomes.into_iter().for_each(|o| self.outcome(o)),
             Note::Handled { ticket, handled } => self.handled(ticket, handled),
+            Note::LaneDied => {
+                let detail = "a handler thread panicked".to_owned();
+                self.finish(WorkerExit::Failed(Reason::Panic { detail }));
+            }
             Note::Finding(finding) => self.found(finding),
             Note::TargetChanged => self.target_changed(),
             Note::Control(Control::Drain { deadline }) => self.drain(deadline),
@@ -226,7 +244,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         match finding {
             Finding::Topics(topics) => self.topics_found(topics),
             Finding::Resolved { id, resolved } => self.resolved(id, resolved),
-            Finding::CommitStart(entries) => self.commit_start(entries),
+            Finding::CommitStart { id, entries } => self.commit_start(id, entries),
             Finding::Verified { id, ids } => self.verified(id, ids),
         }
     }
@@ -235,6 +253,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn tick(&mut self) {
         let now = Instant::now();
         self.budget.tick(now);
+        self.look_for_stuck(now);
         self.retry_due(now);
         self.commit_due(now);
         self.release_step(now);
@@ -266,6 +285,21 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
+    /// The process stood still for so long that the group may have moved on. What was fetched before
+    /// is not trusted: everything goes back to its watermark and begins again with one record, after
+    /// the group had time to tell us.
+    fn awake(&mut self, event: FetchEvent<S::Record>) {
+        tracing::warn!(event = "awake", subject = %self.subject, "the process stood still; what was fetched before is dropped");
+        let flowing: Vec<TopicPartition> = self.owned.keys().cloned().collect();
+        for tp in flowing {
+            let detail = "the process stood still; waiting for the group".to_owned();
+            self.halt_now(&tp, Reason::Client { detail });
+        }
+        if !matches!(event, FetchEvent::Batch(_) | FetchEvent::End(..)) {
+            self.serve(event);
+        }
+    }
+
     fn poll_timeout(&self) -> Duration {
         // In a release every acknowledgement counts: look at the inbox often.
         if self.release.is_some() || self.committer.is_busy() {
@@ -273,65 +307,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         } else {
             IDLE_POLL
         }
-    }
-
-    /// Whether fetching is held for want of budget or of room in a handler's queue. A release is
-    /// never held up: nothing new is taken in it.
-    fn is_held(&mut self) -> bool {
-        if self.release.is_some() || self.paused_all {
-            self.resume_if_room();
-            return false;
-        }
-        let full = self.budget.is_spent() || self.stage.is_full();
-        if !full {
-            self.held_since = None;
-            return false;
-        }
-        let since = *self.held_since.get_or_insert_with(Instant::now);
-        if since.elapsed() > HOLD_LIMIT {
-            self.pause_all();
-            return false;
-        }
-        true
-    }
-
-    /// Holds by not polling: what the client has fetched ahead stays there. Short enough for the
-    /// group, since heartbeats go on by themselves.
-    fn wait_for_room(&mut self) {
-        let before = Instant::now();
-        match self.inbox.recv_timeout(HOLD_WAIT) {
-            Ok(note) => self.take(note),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
-            }
-        }
-        self.lease.stamp();
-        let waited = before.elapsed().as_millis() as u64;
-        Counters::add(&self.view.counters.blocked_ms, waited);
-    }
-
-    fn pause_all(&mut self) {
-        let placed = self.placed();
-        self.source.pause(&placed);
-        self.paused_all = true;
-        Counters::add(&self.view.counters.pauses, placed.len() as u64);
-        tracing::debug!(event = "paused", subject = %self.subject, in_flight_bytes = self.budget.used());
-    }
-
-    fn resume_if_room(&mut self) {
-        if !self.paused_all || !self.budget.has_room() || self.stage.is_full() {
-            return;
-        }
-        self.paused_all = false;
-        self.held_since = None;
-        let flowing: Vec<TopicPartition> = self
-            .owned
-            .values()
-            .filter(|o| o.wants_records())
-            .map(|o| o.id.clone())
-            .collect();
-        self.source.resume(&flowing);
     }
 
     fn placed(&self) -> Vec<TopicPartition> {
@@ -358,13 +333,45 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 .max(Duration::from_millis(500)),
             None => Duration::from_secs(2),
         };
-        for owned in self.owned.values() {
-            owned.gate.close();
-            self.view.forget(&owned.id);
+        self.let_go_of_records();
+        let lanes = self.stage.end(patience / 2);
+        for tp in self.owned.keys() {
+            self.view.forget(tp);
         }
-        if self.source_is_usable {
-            self.source.leave(patience);
+        match lanes {
+            Ended::All if self.source_is_usable => self.source.leave(patience / 2),
+            Ended::All => {}
+            // A handler that does not return holds records: the client must live as long.
+            Ended::NotAll => self.source.abandon(),
         }
         exit
+    }
+}
+
+impl<S: Source, K: Sink> Worker<S, K> {
+    /// Nothing of ours goes on after the group is left: lanes throw away what they have queued, what
+    /// is in flight is purged (whoever owns the partition next writes it again), and no record is
+    /// held any more, since none may outlive the client that fetched it.
+    fn let_go_of_records(&mut self) {
+        for owned in self.owned.values_mut() {
+            owned.gate.close();
+            owned.backlog.clear();
+            owned.lone = None;
+            if owned.in_flight > 0
+                && let Some(sink) = owned.sink.take()
+            {
+                sink.purge();
+            }
+        }
+    }
+}
+
+impl<S: Source, K: Sink> Drop for Worker<S, K> {
+    /// Also after a panic: the fields, the member among them, are dropped after this.
+    fn drop(&mut self) {
+        self.let_go_of_records();
+        if self.stage.end(Duration::from_secs(1)) == Ended::NotAll {
+            self.source.abandon();
+        }
     }
 }

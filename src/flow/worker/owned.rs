@@ -104,8 +104,11 @@ pub(super) struct Owned<R, K> {
     pub(super) committed: Option<Offset>,
     /// The question in which its position was last asked for; answers to older ones are stale.
     pub(super) asked: u64,
-    /// Its topic is gone or another one: there is nothing to commit any more.
-    pub(super) vanished: bool,
+    /// How often in a row its topic was found gone, or once and for all another one: from the second
+    /// time on there is nothing to commit.
+    pub(super) gone: u8,
+    /// How often in a row the source could not move its position.
+    pub(super) seek_failures: u8,
     pub(super) last_progress: Instant,
     /// Halts in a row without a delivery in between.
     pub(super) halts: u32,
@@ -134,7 +137,8 @@ impl<R, K> Owned<R, K> {
             lone: None,
             committed: None,
             asked: 0,
-            vanished: false,
+            gone: 0,
+            seek_failures: 0,
             last_progress: now,
             halts: 0,
             paused_alone: false,
@@ -159,6 +163,11 @@ impl<R, K> Owned<R, K> {
     /// Whether its position is known, so that its watermark means something.
     pub(super) fn is_resolved(&self) -> bool {
         !matches!(self.phase, Phase::Resolving | Phase::ResolveLater { .. }) || self.placed
+    }
+
+    /// Whether its offsets are worth no commit any more (B023).
+    pub(super) fn has_vanished(&self) -> bool {
+        self.gone >= 2
     }
 
     /// A halt, with a pause that grows with each one in a row.

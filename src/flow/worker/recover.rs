@@ -9,22 +9,19 @@
 //!   with a single record. `skip` never discards for this (B076).
 
 use super::Worker;
-use super::owned::{Isolation, Owned, Phase, Retry, RetryHow, Trouble};
-use super::ticket::Ticket;
-use crate::config::spec::OnError;
-use crate::flow::lane::{Care, Stop, StopCause};
+use super::owned::{Isolation, Phase, Retry, RetryHow, Trouble};
+use crate::flow::lane::{Stop, StopCause};
 use crate::flow::scout::Inquiry;
 use crate::handler::Failure;
 use crate::observe::{Counters, Reason};
-use crate::plane::{Batch, FaultKind, Offset, ProduceFault, Sink, Source};
+use crate::plane::{FaultKind, Offset, ProduceFault, Sink, Source};
 use crate::record::TopicPartition;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longest run of records in isolation.
-const LONGEST_RUN: usize = 512;
 /// How often retries are looked for.
 pub(super) const RETRY_LOOK: Duration = Duration::from_millis(50);
+/// Positions that could not be moved in a row before the worker joins its group anew.
+const SEEKS: u8 = 2;
 /// How soon a halted partition whose topic is not ready is looked at again.
 const NOT_READY: Duration = Duration::from_millis(500);
 
@@ -134,28 +131,22 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
+        // Looked at before it is replaced: any other phase goes on as it is.
+        if !matches!(owned.phase, Phase::Barrier(_)) {
+            return;
+        }
         let Phase::Barrier(trouble) = std::mem::replace(&mut owned.phase, Phase::Flowing) else {
             return;
         };
         debug_assert_eq!(owned.in_flight, 0);
-        let watermark = owned.tracker.rewind();
+        owned.tracker.rewind();
         owned.sink = None;
         Counters::add(&self.view.counters.rewinds, 1);
         if let Some((offset, failure)) = trouble.abort {
             return self.abort_route(tp, offset, &describe(&failure));
         }
         if trouble.out_of_range {
-            self.questions += 1;
-            owned.phase = Phase::Resolving;
-            owned.asked = self.questions;
-            let _ = self.scout.send(Inquiry::Recheck {
-                worker: self.index,
-                id: self.questions,
-                partition: tp.clone(),
-                position: watermark,
-                topic_id: owned.topic_id.clone(),
-            });
-            return;
+            return self.recheck(tp);
         }
         if let Some((offset, failure)) = trouble.poison {
             return self.halt(tp, poison(offset, &failure), now);
@@ -170,7 +161,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     /// Halts a partition that has nothing in flight.
-    fn halt(&mut self, tp: &TopicPartition, reason: Reason, now: Instant) {
+    pub(super) fn halt(&mut self, tp: &TopicPartition, reason: Reason, now: Instant) {
         self.stop_intake(tp);
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
@@ -201,14 +192,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
-    /// Lets a placed partition flow from its watermark.
-    pub(super) fn flow_from_watermark(&mut self, tp: &TopicPartition) {
-        if let Some(owned) = self.owned.get_mut(tp) {
-            owned.phase = Phase::Flowing;
-            self.fetch_from_watermark(tp);
-        }
-    }
-
     fn fetch_from_watermark(&mut self, tp: &TopicPartition) {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
@@ -220,11 +203,46 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if let Err(detail) = self.source.rewind(tp, watermark) {
             tracing::debug!(event = "rewind_failed", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, detail);
-            return self.halt(tp, Reason::Client { detail }, Instant::now());
+            return self.rewind_failed(tp, detail);
+        }
+        if let Some(owned) = self.owned.get_mut(tp) {
+            owned.seek_failures = 0;
         }
         if self.paused_all && flowing {
             self.source.pause(std::slice::from_ref(tp));
         }
+    }
+
+    /// The client does not move the position. Once may be a passing state; a partition whose fetching
+    /// the client has ended for good (after an offset out of range) only begins anew with a new
+    /// assignment.
+    fn rewind_failed(&mut self, tp: &TopicPartition, detail: String) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.seek_failures = owned.seek_failures.saturating_add(1);
+        let again = owned.seek_failures >= SEEKS;
+        self.halt(tp, Reason::Client { detail }, Instant::now());
+        if again {
+            self.rejoin();
+        }
+    }
+
+    /// Asks whether the watermark of a placed partition is still in the log of the same topic.
+    pub(super) fn recheck(&mut self, tp: &TopicPartition) {
+        self.questions += 1;
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        owned.phase = Phase::Resolving;
+        owned.asked = self.questions;
+        let _ = self.scout.send(Inquiry::Recheck {
+            worker: self.index,
+            id: self.questions,
+            partition: tp.clone(),
+            position: owned.tracker.watermark(),
+            topic_id: owned.topic_id.clone(),
+        });
     }
 
     /// Position refused: is it still in the log? Waits for what is in flight first.
@@ -233,6 +251,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         };
         let (life, idle) = (owned.life, owned.in_flight == 0);
+        // In any phase but those that take records nothing is fetched now; the retry will find out.
         self.barrier(tp, life, |t| t.out_of_range = true);
         if idle {
             self.after_barrier(tp);
@@ -260,7 +279,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 _ => {}
             }
         }
-        self.resolve(resolve);
+        // A placed partition has a watermark of its own, which may be ahead of the last commit.
+        let (placed, fresh): (Vec<_>, Vec<_>) = resolve
+            .into_iter()
+            .partition(|tp| self.owned.get(tp).is_some_and(|o| o.placed));
+        self.resolve(fresh);
+        for tp in placed {
+            self.recheck(&tp);
+        }
         for tp in isolate {
             self.retry_alone(&tp, now);
         }
@@ -308,142 +334,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
             }
         }
     }
-
-    // --- isolation ---------------------------------------------------------------------------
-
-    /// A batch of a partition in isolation: kept, and sent in runs.
-    pub(super) fn isolate_later(&mut self, batch: Batch<S::Record>) {
-        let tp = batch.partition.clone();
-        let Some(owned) = self.owned.get_mut(&tp) else {
-            return;
-        };
-        owned.backlog.push_back(batch);
-        // One batch is enough to go on with; the rest stays with the client or the broker.
-        self.source.pause(std::slice::from_ref(&tp));
-        if self.owned.get(&tp).is_some_and(|o| o.in_flight == 0) {
-            self.isolation_step(&tp);
-        }
-    }
-
-    /// Sends the next run, or ends the isolation when the suspects are behind.
-    pub(super) fn isolation_step(&mut self, tp: &TopicPartition) {
-        let Some(owned) = self.owned.get_mut(tp) else {
-            return;
-        };
-        let Phase::Isolating(isolation) = &mut owned.phase else {
-            return;
-        };
-        if owned.lone.take().is_some() || owned.tracker.is_idle() && isolation.run > 1 {
-            isolation.run = (isolation.run * 2).min(LONGEST_RUN);
-        }
-        if owned.tracker.position() > isolation.until {
-            return self.end_isolation(tp);
-        }
-        let run = isolation.run;
-        let Some(mut batch) = owned.backlog.pop_front() else {
-            self.source.resume(std::slice::from_ref(tp));
-            return;
-        };
-        let now = batch.split_front(run);
-        if !batch.records.is_empty() {
-            owned.backlog.push_front(batch);
-        }
-        self.send_isolated(tp, now, Care::Isolated);
-    }
-
-    fn end_isolation(&mut self, tp: &TopicPartition) {
-        let Some(owned) = self.owned.get_mut(tp) else {
-            return;
-        };
-        tracing::info!(event = "partition_recovered", subject = %self.subject, topic = %tp.topic,
-            partition = tp.partition, watermark = owned.tracker.watermark().0);
-        owned.phase = Phase::Flowing;
-        owned.halts = 0;
-        owned.sink = None;
-        let backlog = std::mem::take(&mut owned.backlog);
-        for batch in backlog {
-            self.dispatch(batch);
-        }
-        if !self.paused_all {
-            self.source.resume(std::slice::from_ref(tp));
-        }
-    }
-
-    fn send_isolated(&mut self, tp: &TopicPartition, batch: Batch<S::Record>, care: Care) {
-        let sink = match self.quarantine_sink() {
-            Ok(sink) => sink,
-            Err(detail) => return self.halt(tp, Reason::Client { detail }, Instant::now()),
-        };
-        let alone = batch.records.len() == 1;
-        let Some(job) = self.register(batch, sink, care) else {
-            return;
-        };
-        let handled = self.isolation_lane.run(&job);
-        let number = job.ticket;
-        if alone && let Some(owned) = self.owned.get_mut(tp) {
-            owned.lone = Some(job.batch);
-        }
-        self.handled(number, handled);
-    }
-
-    fn quarantine_sink(&mut self) -> Result<Arc<K>, String> {
-        self.sinks.usable(&mut self.quarantine)
-    }
-
-    /// If the settled batch was one record that stood alone as the culprit, `on_error` decides here.
-    pub(super) fn may_be_settled_alone(&mut self, ticket: &Ticket) -> bool {
-        let Some((offset, fault)) = &ticket.failure else {
-            return false;
-        };
-        let FaultKind::Record(code) = fault.kind else {
-            return false;
-        };
-        let alone = self
-            .owned
-            .get(&ticket.partition)
-            .is_some_and(|o| matches!(o.phase, Phase::Isolating(_)) && o.lone.is_some());
-        if !alone || ticket.records != 1 {
-            return false;
-        }
-        let failure = Failure {
-            code,
-            detail: fault.detail.clone(),
-        };
-        self.settle_alone(ticket, *offset, failure);
-        true
-    }
-
-    fn settle_alone(&mut self, ticket: &Ticket, offset: Offset, failure: Failure) {
-        let tp = &ticket.partition;
-        let counters = &self.view.counters;
-        let was_letter = ticket.counts.dead_lettered > 0;
-        let Some(owned) = self.owned.get_mut(tp) else {
-            return;
-        };
-        tracing::warn!(event = "record_failed", subject = %self.subject, topic = %tp.topic, partition = tp.partition,
-            offset = offset.0, failure = failure.code.as_str(), on_error = ?self.spec.route.on_error, "{}", failure.detail);
-        match self.spec.route.on_error {
-            OnError::Skip => {
-                Counters::add(&counters.skipped_records, 1);
-                owned.tracker.resolve(ticket.batch);
-                one_at_a_time(owned);
-                self.isolation_step(tp);
-            }
-            OnError::DeadLetter if !was_letter => {
-                Counters::add(&counters.discarded_records, 1);
-                owned.tracker.cut(ticket.batch, offset);
-                if let Some(batch) = owned.lone.take() {
-                    self.send_isolated(tp, batch, Care::DeadLetter(failure));
-                }
-            }
-            OnError::AbortRoute => self.abort_route(tp, offset, &describe(&failure)),
-            OnError::Stop | OnError::DeadLetter => {
-                Counters::add(&counters.discarded_records, 1);
-                owned.tracker.cut(ticket.batch, offset);
-                self.halt(tp, poison(offset, &failure), Instant::now());
-            }
-        }
-    }
 }
 
 impl Trouble {
@@ -453,20 +343,13 @@ impl Trouble {
     }
 }
 
-fn one_at_a_time<R, K>(owned: &mut Owned<R, K>) {
-    owned.lone = None;
-    if let Phase::Isolating(isolation) = &mut owned.phase {
-        isolation.run = 1;
-    }
-}
-
 fn keep_lowest(slot: &mut Option<(Offset, Failure)>, offset: Offset, failure: Failure) {
     if slot.as_ref().is_none_or(|(lowest, _)| offset < *lowest) {
         *slot = Some((offset, failure));
     }
 }
 
-fn poison(offset: Offset, failure: &Failure) -> Reason {
+pub(super) fn poison(offset: Offset, failure: &Failure) -> Reason {
     Reason::PoisonRecord {
         offset: offset.0,
         failure: failure.code.as_str().to_owned(),
@@ -474,6 +357,6 @@ fn poison(offset: Offset, failure: &Failure) -> Reason {
     }
 }
 
-fn describe(failure: &Failure) -> String {
+pub(super) fn describe(failure: &Failure) -> String {
     format!("{}: {}", failure.code, failure.detail)
 }

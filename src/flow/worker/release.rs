@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const DRAIN: Duration = Duration::from_millis(2500);
 /// How long a revoke may wait for its commit.
 const COMMIT: Duration = Duration::from_secs(3);
+/// Without an acknowledgement for so long, a partition will not drain within a revoke.
+const HOPELESS: Duration = Duration::from_secs(2);
 /// Of the shutdown's budget, what is kept for leaving the group.
 const LEAVE: Duration = Duration::from_secs(1);
 
@@ -96,10 +98,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 owned.gate.close();
                 owned.backlog.clear();
                 owned.lone = None;
-                // A position that is not known has no watermark to commit.
-                if owned.is_resolved() || owned.placed {
-                    owned.phase = Phase::Releasing;
-                }
+                // Also one that is not placed yet: an answer that comes now must not place it.
+                owned.phase = Phase::Releasing;
             }
         }
         self.release = Some(release);
@@ -118,12 +118,18 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn drain_step(&mut self, mut release: Release, now: Instant) -> Option<Release> {
-        let in_flight = release
-            .partitions
-            .iter()
-            .filter_map(|tp| self.owned.get(tp))
-            .any(|o| o.in_flight > 0);
-        if in_flight && now < release.drain_until {
+        let left = || {
+            let owned = release
+                .partitions
+                .iter()
+                .filter_map(|tp| self.owned.get(tp));
+            owned.filter(|o| o.in_flight > 0)
+        };
+        let in_flight = left().next().is_some();
+        // Those that cannot resolve now are past the deadline at once, if nothing else is waited for.
+        let hopeless =
+            release.why == Why::Revoke && left().all(|o| o.last_progress.elapsed() > HOPELESS);
+        if in_flight && now < release.drain_until && !hopeless {
             return Some(release);
         }
         if in_flight {
@@ -180,6 +186,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
         tracing::info!(event = "released", subject = %self.subject, worker = self.index, partitions = released.len(),
             after_ms = release.since.elapsed().as_millis() as u64);
         self.say_needs();
+        self.place_ready();
+        self.rejoined();
     }
 
     fn end_of_drain(&mut self, release: &Release) {
@@ -211,9 +219,12 @@ impl<S: Source, K: Sink> Worker<S, K> {
             tracing::warn!(event = "release_failed", subject = %self.subject, error);
         }
         self.say_needs();
+        self.place_ready();
+        self.rejoined();
     }
 
     fn forget(&mut self, partitions: &[TopicPartition]) {
+        self.committer.forget_start();
         for tp in partitions {
             if let Some(owned) = self.owned.remove(tp) {
                 owned.gate.close();
@@ -226,7 +237,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn unconfirmed(&self) -> Vec<Unconfirmed> {
         self.owned
             .values()
-            .filter(|o| o.placed && !o.vanished)
+            .filter(|o| o.placed && !o.has_vanished())
             .filter(|o| o.in_flight > 0 || o.committed != Some(o.tracker.watermark()))
             .map(|o| Unconfirmed {
                 partition: o.id.clone(),

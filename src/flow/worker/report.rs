@@ -48,8 +48,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Phase::Resolving => (State::Starting, Some(Reason::ResolvingPositions)),
             Phase::ResolveLater { reason, .. } => (State::Starting, Some(reason.clone())),
             Phase::AwaitingTopic => self.awaiting(owned),
-            Phase::Barrier(_) => (State::Running, Some(Reason::Rewinding)),
-            Phase::Isolating(_) => (State::Running, None),
+            Phase::Barrier(_) | Phase::Isolating(_) => match self.stalled(owned, lag) {
+                Some(stalled) => stalled,
+                None => (State::Running, Some(Reason::Rewinding)),
+            },
             Phase::Halted { reason, .. } => (State::Failed, Some(reason.clone())),
             Phase::Releasing => (State::Draining, None),
             Phase::Flowing => self.flowing(owned, lag),
@@ -73,15 +75,25 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if let Some(fault) = &owned.source_fault {
             return (State::Failed, Some(fault.clone()));
         }
-        let behind = lag.unwrap_or(0);
-        if behind > 0 && owned.last_progress.elapsed() > STALL {
-            let stage = self.blame(owned);
-            return (State::Stalled, Some(Reason::NoProgress { stage }));
+        if let Some(stalled) = self.stalled(owned, lag) {
+            return stalled;
         }
-        if behind > LAGGING {
+        if lag.unwrap_or(0) > LAGGING {
             return (State::Lagging, None);
         }
         (State::Running, None)
+    }
+
+    fn stalled(
+        &self,
+        owned: &Owned<S::Record, K>,
+        lag: Option<i64>,
+    ) -> Option<(State, Option<Reason>)> {
+        let stalled = lag.unwrap_or(0) > 0 && owned.last_progress.elapsed() > STALL;
+        stalled.then(|| {
+            let stage = self.blame(owned);
+            (State::Stalled, Some(Reason::NoProgress { stage }))
+        })
     }
 
     /// The stage that holds a partition up.

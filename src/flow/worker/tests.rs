@@ -9,6 +9,7 @@ use crate::flow::scout::{Finding, Inquiry, Position, Resolution, TopicIdentity};
 use crate::flow::sinks::Sinks;
 use crate::flow::stage::Stage;
 use crate::flow::target::{TargetTopic, TargetView};
+use crate::flow::verifier::Verify;
 use crate::flow::{Control, FlowSpec};
 use crate::handler::{Chain, FailureCode};
 use crate::observe::{Counters, FlowView, Reason};
@@ -68,6 +69,8 @@ enum Fate {
     Ack,
     Hold,
     Fail(FaultKind),
+    /// Not even taken.
+    Refuse(FaultKind),
 }
 
 /// Both ends, and everything that happened.
@@ -218,6 +221,7 @@ impl Source for FakeSource {
         });
         Ok(())
     }
+    fn abandon(&mut self) {}
     fn leave(&mut self, _: Duration) {
         self.0.with(|w| w.story.push("leave".into()));
     }
@@ -238,27 +242,30 @@ impl Sink for FakeSink {
         token: Token,
     ) -> Result<(), ProduceFault> {
         let (partition, offset) = (record.origin.partition, record.origin.offset);
-        self.0.with(|w| match (w.judge)(partition, offset) {
-            Fate::Hold => w.held.push((partition, offset, token)),
+        let fault = |kind| ProduceFault {
+            kind,
+            detail: "scripted".into(),
+        };
+        let outcome = self.0.with(|w| match (w.judge)(partition, offset) {
+            Fate::Hold => {
+                w.held.push((partition, offset, token));
+                Ok(None)
+            }
             Fate::Ack => {
                 w.arrived.entry(partition).or_default().push(offset);
-                let _ = self.0.inbox.send(Note::Outcomes(vec![Outcome::Acked {
-                    ticket: token.ticket,
-                    count: 1,
-                }]));
+                let (ticket, count) = (token.ticket, 1);
+                Ok(Some(Outcome::Acked { ticket, count }))
             }
-            Fate::Fail(kind) => {
-                let fault = ProduceFault {
-                    kind,
-                    detail: "scripted".into(),
-                };
-                let _ = self.0.inbox.send(Note::Outcomes(vec![Outcome::Failed {
-                    ticket: token.ticket,
-                    distance: token.distance,
-                    fault,
-                }]));
-            }
-        });
+            Fate::Fail(kind) => Ok(Some(Outcome::Failed {
+                ticket: token.ticket,
+                distance: token.distance,
+                fault: fault(kind),
+            })),
+            Fate::Refuse(kind) => Err(fault(kind)),
+        })?;
+        if let Some(outcome) = outcome {
+            let _ = self.0.inbox.send(Note::Outcomes(vec![outcome]));
+        }
         Ok(())
     }
     fn is_usable(&self) -> bool {
@@ -300,6 +307,8 @@ fn stand(
     };
     let (scout, inquiries) = unbounded();
     answer_inquiries(inquiries, inbox.clone());
+    let (verifier, questions) = unbounded();
+    answer_questions(questions, inbox.clone());
     let view = Arc::new(FlowView::new("r", "a", "b", "g"));
     let targets = Arc::new(TargetView::with(&[(
         "t",
@@ -340,6 +349,7 @@ fn stand(
         source: FakeSource(shared.clone()),
         inbox: notes,
         scout,
+        verifier,
         keeper: unbounded().0,
         targets: targets.clone(),
         sinks: Arc::new(Sinks::new(1, Box::new(move || Ok(FakeSink(made.clone()))))),
@@ -366,16 +376,24 @@ fn answer_inquiries(inquiries: Receiver<Inquiry>, inbox: Sender<Note>) {
                     id,
                     resolved: partitions.into_iter().map(|tp| (tp, start())).collect(),
                 },
-                Inquiry::Verify { id, topics, .. } => Finding::Verified {
-                    id,
-                    ids: Ok(topics
-                        .into_iter()
-                        .map(|t| (t, TopicIdentity::Is("id".into())))
-                        .collect()),
-                },
                 Inquiry::Recheck { .. } | Inquiry::Stop => continue,
             };
             if inbox.send(Note::Finding(finding)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn answer_questions(questions: Receiver<Verify>, inbox: Sender<Note>) {
+    std::thread::spawn(move || {
+        for Verify { id, topics, .. } in questions {
+            let is = |t| (t, TopicIdentity::Is("id".into()));
+            let ids = Ok(topics.into_iter().map(is).collect());
+            if inbox
+                .send(Note::Finding(Finding::Verified { id, ids }))
+                .is_err()
+            {
                 return;
             }
         }
@@ -445,6 +463,7 @@ fn flow_spec(on_error: OnError) -> FlowSpec {
         route: Arc::new(route),
         source,
         target,
+        share_bytes: u64::MAX,
     }
 }
 
@@ -463,6 +482,21 @@ impl Stand {
             .wait(&format!("commit of {partition}@{offset}"), |w| {
                 w.committed.get(&partition) == Some(&offset)
             });
+    }
+
+    fn wait_for_reason(&self, partition: i32, is: impl Fn(&Reason) -> bool) {
+        let deadline = Instant::now() + SOON;
+        loop {
+            let views = self.view.partitions();
+            let reason = views
+                .get(&tp(partition))
+                .and_then(|p| p.condition.reason.clone());
+            if reason.as_ref().is_some_and(&is) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{reason:?}");
+            std::thread::yield_now();
+        }
     }
 
     /// Lets the target acknowledge all that it holds, and everything from here on.
@@ -592,19 +626,7 @@ fn on_error_stop_holds_the_partition_and_leaves_the_others() {
     stand.assign(&[(0, 30), (1, 30)]);
     stand.committed(1, 30);
     stand.committed(0, 5);
-    let deadline = Instant::now() + SOON;
-    loop {
-        let reason = stand
-            .view
-            .partitions()
-            .get(&tp(0))
-            .and_then(|p| p.condition.reason.clone());
-        if matches!(reason, Some(Reason::PoisonRecord { offset: 5, .. })) {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{reason:?}");
-        std::thread::yield_now();
-    }
+    stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { offset: 5, .. }));
     let (exit, seen) = stand.drain();
     assert!(
         matches!(exit, WorkerExit::Drained),
@@ -731,4 +753,48 @@ fn i7_every_record_ends_in_one_counted_outcome() {
         + get(&c.in_flight_records);
     assert_eq!(get(&c.fetched_records), ended, "{c:?}");
     assert_eq!(get(&c.in_flight_records), 0);
+}
+
+/// A record that the client itself refuses, alone on the quarantine handle: `on_error` decides, and
+/// nothing passes it by (found in review: it was covered as a hole).
+#[test]
+fn a_record_that_the_client_refuses_is_not_passed_by() {
+    let refuse = || Fate::Refuse(FaultKind::Record(FailureCode::RecordTooLarge));
+    let judge = move |_, offset| if offset == 20 { refuse() } else { Fate::Ack };
+    let stopped = stand(OnError::Stop, 0, judge);
+    stopped.assign(&[(0, 60)]);
+    stopped.committed(0, 20);
+    stopped.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { offset: 20, .. }));
+    let (_, seen) = stopped.drain();
+    assert!(
+        !seen.arrived[&0].contains(&21) || seen.story.iter().all(|s| s != "commit 0@21"),
+        "{:?}",
+        seen.story
+    );
+    assert!(!seen.story.contains(&"commit 0@60".to_owned()));
+
+    let skipped = stand(OnError::Skip, 0, judge);
+    skipped.assign(&[(0, 60)]);
+    skipped.committed(0, 60);
+    assert_eq!(Counters::get(&skipped.view.counters.skipped_records), 1);
+    let (_, seen) = skipped.drain();
+    assert!(!seen.arrived[&0].contains(&20));
+}
+
+/// An offset out of range while halted must not let the partition flow (found in review).
+#[test]
+fn an_offset_out_of_range_leaves_a_halted_partition_halted() {
+    let fault = || Fate::Fail(FaultKind::Record(FailureCode::InvalidRecord));
+    let stand = stand(OnError::Stop, 0, move |_, offset| {
+        if offset == 5 { fault() } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 30)]);
+    stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { .. }));
+    stand
+        .shared
+        .with(|w| w.events.push_back(FetchEvent::OutOfRange(tp(0))));
+    stand.committed(0, 5);
+    stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { .. }));
+    let (exit, _) = stand.drain();
+    assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
 }

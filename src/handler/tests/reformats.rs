@@ -6,11 +6,11 @@ use crate::handler::sample::{headers_of, record, value_of, with_headers};
 use crate::record::Record;
 use serde_json::{Value, json};
 
+/// Key and value of each output, as text.
+type Outputs = Vec<(Option<String>, Option<String>)>;
+
 /// What one reformat makes of `record`.
-fn outcome(
-    reformat: &Value,
-    record: Record<'_>,
-) -> Result<Vec<(Option<String>, Option<String>)>, FailureCode> {
+fn outcome(reformat: &Value, record: Record<'_>) -> Result<Outputs, FailureCode> {
     let bound = bind(&json!([{"reformat": reformat}]));
     let mut out = Vec::new();
     bound.apply(record, &mut out).map_err(|f| f.failure.code)?;

@@ -50,7 +50,13 @@ impl fmt::Display for Verdict {
         write!(
             f,
             "arrived {}, lost {}, reordered {}, repeated {}, altered {}, invented {}, moved {}",
-            self.arrived, self.lost, self.reordered, self.repeated, self.altered, self.invented, self.moved
+            self.arrived,
+            self.lost,
+            self.reordered,
+            self.repeated,
+            self.altered,
+            self.invented,
+            self.moved
         )
     }
 }
@@ -82,7 +88,11 @@ impl Verdict {
 }
 
 /// Compares. `target_topic` says where the records of a label belong.
-pub fn check(expected: &Expected, sights: &Sights, target_topic: impl Fn(&str) -> String) -> Verdict {
+pub fn check(
+    expected: &Expected,
+    sights: &Sights,
+    target_topic: impl Fn(&str) -> String,
+) -> Verdict {
     let mut verdict = Verdict::default();
     let mut progress: BTreeMap<&Lane, Progress> = BTreeMap::new();
     for (lane, prints) in expected.lanes() {
@@ -90,7 +100,12 @@ pub fn check(expected: &Expected, sights: &Sights, target_topic: impl Fn(&str) -
     }
     for (place, records) in sights {
         for (offset, sight) in records.iter().enumerate() {
-            let Sight::Stamped { lane, sequence, fingerprint } = sight else {
+            let Sight::Stamped {
+                lane,
+                sequence,
+                fingerprint,
+            } = sight
+            else {
                 verdict.invented += 1;
                 verdict.example(|| format!("{place:?} at {offset}: a stranger"));
                 continue;
@@ -109,7 +124,9 @@ pub fn check(expected: &Expected, sights: &Sights, target_topic: impl Fn(&str) -
                 verdict.example(|| format!("{place:?} at {offset}: moved {lane:?} {sequence}"));
             }
             if let Some(progress) = progress.get_mut(lane) {
-                progress.take(*sequence, &mut verdict, || format!("{place:?} at {offset}: {lane:?}"));
+                progress.take(*sequence, &mut verdict, || {
+                    format!("{place:?} at {offset}: {lane:?}")
+                });
             }
         }
     }
@@ -134,7 +151,10 @@ impl Progress {
     }
 
     fn take(&mut self, sequence: u64, verdict: &mut Verdict, place: impl Fn() -> String) {
-        let Some(seen) = usize::try_from(sequence).ok().and_then(|i| self.seen.get_mut(i)) else {
+        let Some(seen) = usize::try_from(sequence)
+            .ok()
+            .and_then(|i| self.seen.get_mut(i))
+        else {
             return;
         };
         if *seen {
@@ -146,7 +166,9 @@ impl Progress {
         match self.highest {
             Some(highest) if sequence < highest => {
                 verdict.reordered += 1;
-                verdict.example(|| format!("{} {sequence} for the first time after {highest}", place()));
+                verdict.example(|| {
+                    format!("{} {sequence} for the first time after {highest}", place())
+                });
             }
             _ => self.highest = Some(sequence),
         }
@@ -190,7 +212,10 @@ mod tests {
     }
 
     fn judge(expected: &Expected, partitions: &[&[Sight]]) -> Verdict {
-        let sights = (0..).zip(partitions).map(|(p, s)| (lane(p), s.to_vec())).collect();
+        let sights = (0..)
+            .zip(partitions)
+            .map(|(p, s)| (lane(p), s.to_vec()))
+            .collect();
         check(expected, &sights, str::to_owned)
     }
 
@@ -219,13 +244,21 @@ mod tests {
     #[test]
     fn swapped_records_are_reordered_and_not_lost() {
         let verdict = judge(&written(&[4]), &[&run(0, &[0, 2, 1, 3])]);
-        assert_eq!((verdict.lost, verdict.reordered, verdict.repeated), (0, 1, 0), "{verdict}");
+        assert_eq!(
+            (verdict.lost, verdict.reordered, verdict.repeated),
+            (0, 1, 0),
+            "{verdict}"
+        );
     }
 
     #[test]
     fn a_replay_repeats_and_does_not_reorder() {
         let verdict = judge(&written(&[5]), &[&run(0, &[0, 1, 2, 1, 2, 3, 4])]);
-        assert_eq!((verdict.lost, verdict.reordered, verdict.repeated), (0, 0, 2), "{verdict}");
+        assert_eq!(
+            (verdict.lost, verdict.reordered, verdict.repeated),
+            (0, 0, 2),
+            "{verdict}"
+        );
         verdict.assert_complete();
     }
 
@@ -256,7 +289,10 @@ mod tests {
 
     #[test]
     fn a_record_in_another_partition_is_moved() {
-        let verdict = judge(&written(&[2, 1]), &[&run(0, &[0]), &[sight(1, 0), sight(0, 1)]]);
+        let verdict = judge(
+            &written(&[2, 1]),
+            &[&run(0, &[0]), &[sight(1, 0), sight(0, 1)]],
+        );
         assert_eq!((verdict.moved, verdict.lost), (1, 0), "{verdict}");
     }
 

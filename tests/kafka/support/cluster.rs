@@ -6,7 +6,8 @@
 use super::wait;
 use kafka_harness::{Cluster, start_all};
 use rdkafka::admin::{
-    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication,
+    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier,
+    TopicReplication,
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -32,8 +33,13 @@ pub fn pair() -> Arc<Pair> {
     if let Some(pair) = &*shared {
         return pair.clone();
     }
-    let target = || Cluster::builder("target").sasl_plain("mirror", "secret").acls(&[]);
-    let [source, target] = start_all([settings(Cluster::builder("source")), settings(target())]).expect("two clusters");
+    let target = || {
+        Cluster::builder("target")
+            .sasl_plain("mirror", "secret")
+            .acls(&[])
+    };
+    let [source, target] = start_all([settings(Cluster::builder("source")), settings(target())])
+        .expect("two clusters");
     let pair = Arc::new(Pair { source, target });
     *shared = Some(pair.clone());
     // SAFETY: `end_shared` takes no argument and does not unwind.
@@ -70,7 +76,10 @@ impl Admin {
         Self {
             client: config.create().expect("an admin client"),
             consumer: config.create().expect("a consumer"),
-            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime"),
             bootstrap: bootstrap.to_owned(),
         }
     }
@@ -81,38 +90,69 @@ impl Admin {
         for (key, value) in configs {
             new = new.set(key, value);
         }
-        let answer = self.runtime.block_on(self.client.create_topics([&new], &options())).expect("an answer");
-        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("create {t}: {e}"))));
-        wait::until(&format!("{topic} is there"), ASK, || self.partitions(topic) == partitions);
+        let answer = self
+            .runtime
+            .block_on(self.client.create_topics([&new], &options()))
+            .expect("an answer");
+        answer
+            .into_iter()
+            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("create {t}: {e}"))));
+        wait::until(&format!("{topic} is there"), ASK, || {
+            self.partitions(topic) == partitions
+        });
     }
 
     /// Deletes a topic, and waits until it is gone.
     pub fn delete(&self, topic: &str) {
-        let answer = self.runtime.block_on(self.client.delete_topics(&[topic], &options())).expect("an answer");
-        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("delete {t}: {e}"))));
-        wait::until(&format!("{topic} is gone"), ASK, || self.partitions(topic) == 0);
+        let answer = self
+            .runtime
+            .block_on(self.client.delete_topics(&[topic], &options()))
+            .expect("an answer");
+        answer
+            .into_iter()
+            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("delete {t}: {e}"))));
+        wait::until(&format!("{topic} is gone"), ASK, || {
+            self.partitions(topic) == 0
+        });
     }
 
     /// Grows a topic.
     pub fn grow(&self, topic: &str, partitions: usize) {
         let new = NewPartitions::new(topic, partitions);
-        let answer = self.runtime.block_on(self.client.create_partitions([&new], &options())).expect("an answer");
-        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("grow {t}: {e}"))));
+        let answer = self
+            .runtime
+            .block_on(self.client.create_partitions([&new], &options()))
+            .expect("an answer");
+        answer
+            .into_iter()
+            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("grow {t}: {e}"))));
     }
 
     /// Sets one setting of a topic; the others go back to their defaults.
     pub fn set(&self, topic: &str, key: &str, value: &str) {
         let change = AlterConfig::new(ResourceSpecifier::Topic(topic)).set(key, value);
-        let answer = self.runtime.block_on(self.client.alter_configs([&change], &options())).expect("an answer");
-        answer.into_iter().for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("set {key} of {t:?}: {e}"))));
+        let answer = self
+            .runtime
+            .block_on(self.client.alter_configs([&change], &options()))
+            .expect("an answer");
+        answer
+            .into_iter()
+            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("set {key} of {t:?}: {e}"))));
     }
 
     /// Deletes the records of a partition before `before`, as retention does.
     pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
         let mut list = TopicPartitionList::new();
-        list.add_partition_offset(topic, partition, Offset::Offset(before)).expect("an offset");
-        let answer = self.runtime.block_on(self.client.delete_records(&list, &options())).expect("an answer");
-        answer.elements().iter().for_each(|e| e.error().expect("records deleted"));
+        list.add_partition_offset(topic, partition, Offset::Offset(before))
+            .expect("an offset");
+        let answer = self
+            .runtime
+            .block_on(self.client.delete_records(&list, &options()))
+            .expect("an answer");
+        answer
+            .elements()
+            .iter()
+            .for_each(|e| e.error().expect("records deleted"));
     }
 
     /// A topic's partition count; 0 if there is none.
@@ -124,12 +164,16 @@ impl Admin {
 
     /// Log start and end of a partition.
     pub fn watermarks(&self, topic: &str, partition: i32) -> (i64, i64) {
-        self.consumer.fetch_watermarks(topic, partition, ASK).expect("watermarks")
+        self.consumer
+            .fetch_watermarks(topic, partition, ASK)
+            .expect("watermarks")
     }
 
     /// The ends of all partitions of a topic, summed up.
     pub fn end_sum(&self, topic: &str) -> i64 {
-        (0..self.partitions(topic)).map(|p| self.watermarks(topic, p).1).sum()
+        (0..self.partitions(topic))
+            .map(|p| self.watermarks(topic, p).1)
+            .sum()
     }
 
     /// A group's committed offsets of a topic.
@@ -140,16 +184,25 @@ impl Admin {
             .create()
             .expect("a consumer");
         let mut list = TopicPartitionList::new();
-        (0..self.partitions(topic)).for_each(|p| drop(list.add_partition(topic, p)));
-        let answer = consumer.committed_offsets(list, ASK).expect("committed offsets");
-        let offsets = answer.elements().into_iter().filter_map(|e| match e.offset() {
-            Offset::Offset(at) => Some((e.partition(), at)),
-            _ => None,
-        });
+        for partition in 0..self.partitions(topic) {
+            list.add_partition(topic, partition);
+        }
+        let answer = consumer
+            .committed_offsets(list, ASK)
+            .expect("committed offsets");
+        let offsets = answer
+            .elements()
+            .into_iter()
+            .filter_map(|e| match e.offset() {
+                Offset::Offset(at) => Some((e.partition(), at)),
+                _ => None,
+            });
         offsets.collect()
     }
 }
 
 fn options() -> AdminOptions {
-    AdminOptions::new().request_timeout(Some(ASK)).operation_timeout(Some(ASK))
+    AdminOptions::new()
+        .request_timeout(Some(ASK))
+        .operation_timeout(Some(ASK))
 }

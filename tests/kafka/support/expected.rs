@@ -48,14 +48,18 @@ impl Expected {
     /// Only the partitions of these labels.
     pub fn of(&self, labels: &[&str]) -> Self {
         let mut part = self.clone();
-        part.lanes.retain(|(label, _), _| labels.contains(&label.as_str()));
-        part.left_out.retain(|((label, _), _)| labels.contains(&label.as_str()));
+        part.lanes
+            .retain(|(label, _), _| labels.contains(&label.as_str()));
+        part.left_out
+            .retain(|((label, _), _)| labels.contains(&label.as_str()));
         part
     }
 
     /// All partitions with their fingerprints.
     pub fn lanes(&self) -> impl Iterator<Item = (&Lane, &[u64])> {
-        self.lanes.iter().map(|(lane, prints)| (lane, prints.as_slice()))
+        self.lanes
+            .iter()
+            .map(|(lane, prints)| (lane, prints.as_slice()))
     }
 
     /// The fingerprint of one record, `None` if it was never written or must not arrive.

@@ -25,7 +25,11 @@ impl Flow {
     pub fn start_in(spec: FlowSpec, environment: &Environment) -> Self {
         log();
         let (tell, exit) = channel();
-        let handle = spawn(spec, environment, Box::new(move |exit| drop(tell.send(exit))));
+        let handle = spawn(
+            spec,
+            environment,
+            Box::new(move |exit| drop(tell.send(exit))),
+        );
         Self { handle, exit }
     }
 
@@ -58,21 +62,42 @@ impl Flow {
     pub fn wait_settled(&self, records: u64, within: Duration) {
         let settled = || {
             let c = self.counters();
-            [&c.delivered_records, &c.dropped_records, &c.skipped_records, &c.dead_lettered_records]
-                .map(Counters::get)
-                .iter()
-                .sum::<u64>()
+            [
+                &c.delivered_records,
+                &c.dropped_records,
+                &c.skipped_records,
+                &c.dead_lettered_records,
+            ]
+            .map(Counters::get)
+            .iter()
+            .sum::<u64>()
         };
-        let what = || format!("{records} records settled, {} are; {:?} {:?}", settled(), self.view().condition(), self.partitions());
+        let what = || {
+            format!(
+                "{records} records settled, {} are; {:?} {:?}",
+                settled(),
+                self.view().condition(),
+                self.partitions()
+            )
+        };
         let deadline = Instant::now() + within;
         while settled() < records {
-            assert!(Instant::now() < deadline, "not within {within:?}: {}", what());
+            assert!(
+                Instant::now() < deadline,
+                "not within {within:?}: {}",
+                what()
+            );
             std::thread::sleep(Duration::from_millis(25));
         }
     }
 
     /// Waits until a partition's condition has this reason.
-    pub fn wait_reason(&self, partition: &TopicPartition, code: &str, within: Duration) -> PartitionView {
+    pub fn wait_reason(
+        &self,
+        partition: &TopicPartition,
+        code: &str,
+        within: Duration,
+    ) -> PartitionView {
         wait::find(&format!("{partition} says {code}"), within, || {
             let view = self.partitions().remove(partition)?;
             let reason = view.condition.reason.as_ref()?;
@@ -83,11 +108,17 @@ impl Flow {
     /// Waits until it owns so many partitions, all of which run.
     pub fn wait_running(&self, partitions: usize) {
         use mirror::observe::State;
-        wait::until(&format!("{partitions} partitions run"), wait::PATIENCE, || {
-            let all = self.partitions();
-            all.len() == partitions
-                && all.values().all(|p| matches!(p.condition.state, State::Running | State::Lagging))
-        });
+        wait::until(
+            &format!("{partitions} partitions run"),
+            wait::PATIENCE,
+            || {
+                let all = self.partitions();
+                all.len() == partitions
+                    && all
+                        .values()
+                        .all(|p| matches!(p.condition.state, State::Running | State::Lagging))
+            },
+        );
     }
 
     /// Waits until the lag of every partition is known and nothing.
@@ -96,7 +127,11 @@ impl Flow {
         let deadline = Instant::now() + within;
         while !known || lag > 0 {
             (lag, known) = self.view().lag();
-            assert!(Instant::now() < deadline, "lag {lag}, known {known}: {:?}", self.partitions());
+            assert!(
+                Instant::now() < deadline,
+                "lag {lag}, known {known}: {:?}",
+                self.partitions()
+            );
             std::thread::sleep(Duration::from_millis(25));
         }
     }
@@ -105,7 +140,11 @@ impl Flow {
     pub fn wait_exit(&self, within: Duration) -> FlowExit {
         match self.exit.recv_timeout(within) {
             Ok(exit) => exit,
-            Err(_) => panic!("no end within {within:?}: {:?} {:?}", self.view().condition(), self.partitions()),
+            Err(_) => panic!(
+                "no end within {within:?}: {:?} {:?}",
+                self.view().condition(),
+                self.partitions()
+            ),
         }
     }
 
@@ -114,11 +153,13 @@ impl Flow {
         self.handle.drain(Instant::now() + Duration::from_secs(25));
         self.wait_exit(Duration::from_secs(30))
     }
-
 }
 
 /// The engine's log, if `LOG` says which of it.
 pub fn log() {
     let filter = std::env::var("LOG").unwrap_or_else(|_| "off".to_owned());
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_test_writer()
+        .try_init();
 }

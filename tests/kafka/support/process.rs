@@ -76,7 +76,13 @@ impl Setup {
     /// Starts `mirror run` with further arguments.
     pub fn run(&self, args: &[&str]) -> Mirror {
         let log = self.folder.path().join("log");
-        let open = || File::options().create(true).append(true).open(&log).expect("the log");
+        let open = || {
+            File::options()
+                .create(true)
+                .append(true)
+                .open(&log)
+                .expect("the log")
+        };
         let child = Command::new(MIRROR)
             .arg("run")
             .arg(self.file())
@@ -86,13 +92,21 @@ impl Setup {
             .stderr(open())
             .spawn()
             .expect("mirror starts");
-        Mirror { child, port: self.port, log }
+        Mirror {
+            child,
+            port: self.port,
+            log,
+        }
     }
 
     /// Runs another command of `mirror` on the file to its end.
     pub fn ask(&self, args: &[&str]) -> std::process::Output {
         let mut command = Command::new(MIRROR);
-        command.args(args).arg("-c").arg(self.file()).stdin(Stdio::null());
+        command
+            .args(args)
+            .arg("-c")
+            .arg(self.file())
+            .stdin(Stdio::null());
         command.output().expect("mirror runs")
     }
 }
@@ -109,11 +123,16 @@ impl Mirror {
     pub fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(ASK)).ok()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").ok()?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
-        head.starts_with("HTTP/1.1 200").then(|| unchunked(head, body))
+        head.starts_with("HTTP/1.1 200")
+            .then(|| unchunked(head, body))
     }
 
     /// The status, `None` while nobody answers.
@@ -124,8 +143,15 @@ impl Mirror {
     /// A number of a route, summed over its flows; 0 while there is none.
     pub fn number(&self, route: &str, name: &str) -> u64 {
         let status = self.status().unwrap_or_default();
-        let flows = status["routes"][route]["flows"].as_array().cloned().unwrap_or_default();
-        let of = |flow: &Value| flow[name].as_u64().or_else(|| flow["counters"][name].as_u64());
+        let flows = status["routes"][route]["flows"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let of = |flow: &Value| {
+            flow[name]
+                .as_u64()
+                .or_else(|| flow["counters"][name].as_u64())
+        };
         flows.iter().filter_map(of).sum()
     }
 
@@ -138,17 +164,22 @@ impl Mirror {
 
     /// Waits until the process has delivered so many records of a route.
     pub fn wait_delivered(&mut self, route: &str, records: u64) {
-        wait::until(&format!("{records} records of {route} are delivered"), PATIENCE, || {
-            self.assert_running();
-            self.number(route, "delivered_records") >= records
-        });
+        wait::until(
+            &format!("{records} records of {route} are delivered"),
+            PATIENCE,
+            || {
+                self.assert_running();
+                self.number(route, "delivered_records") >= records
+            },
+        );
     }
 
     /// Waits until a route has nothing more to copy.
     pub fn wait_no_lag(&mut self, route: &str) {
         wait::until(&format!("{route} has no lag"), PATIENCE, || {
             self.assert_running();
-            self.status().is_some_and(|s| s["routes"][route]["lag"].as_i64() == Some(0))
+            self.status()
+                .is_some_and(|s| s["routes"][route]["lag"].as_i64() == Some(0))
         });
     }
 
@@ -180,7 +211,9 @@ impl Mirror {
 
     /// Waits for its end.
     pub fn wait(&mut self, within: Duration) -> ExitStatus {
-        wait::find("mirror ends", within, || self.child.try_wait().expect("the child can be asked"))
+        wait::find("mirror ends", within, || {
+            self.child.try_wait().expect("the child can be asked")
+        })
     }
 }
 
@@ -195,7 +228,10 @@ impl Drop for Mirror {
 }
 
 fn unchunked(head: &str, body: &str) -> String {
-    if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+    if !head
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked")
+    {
         return body.to_owned();
     }
     let (mut whole, mut rest) = (String::new(), body);

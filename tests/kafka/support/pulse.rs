@@ -4,8 +4,8 @@ use super::raw::{Events, Met};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -39,16 +39,22 @@ impl Pulse {
             .set("fetch.wait.max.ms", "20")
             .create()
             .expect("a consumer");
-        let metadata = consumer.fetch_metadata(Some(topic), wait::PATIENCE).expect("metadata");
+        let metadata = consumer
+            .fetch_metadata(Some(topic), wait::PATIENCE)
+            .expect("metadata");
         let mut list = TopicPartitionList::new();
         for partition in metadata.topics().iter().flat_map(|t| t.partitions()) {
-            list.add_partition_offset(topic, partition.id(), Offset::End).expect("an offset");
+            list.add_partition_offset(topic, partition.id(), Offset::End)
+                .expect("an offset");
         }
         consumer.assign(&list).expect("assign");
         let shared = Arc::new(Shared::default());
         let of = shared.clone();
         let thread = std::thread::spawn(move || watch(&consumer, &of));
-        Self { shared, thread: Some(thread) }
+        Self {
+            shared,
+            thread: Some(thread),
+        }
     }
 
     /// Waits until so many partitions have got something.
@@ -62,7 +68,9 @@ impl Pulse {
     pub fn stop(mut self) -> Pauses {
         self.shared.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("stopped once");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -91,11 +99,19 @@ impl Pauses {
     pub fn longest(&self, partition: i32, from: Instant) -> Duration {
         let beats = self.beats.get(&partition).map_or(&[][..], Vec::as_slice);
         let after: Vec<&Instant> = beats.iter().filter(|at| **at >= from).collect();
-        after.windows(2).map(|pair| *pair[1] - *pair[0]).max().unwrap_or_default()
+        after
+            .windows(2)
+            .map(|pair| *pair[1] - *pair[0])
+            .max()
+            .unwrap_or_default()
     }
 
     /// The longest such time of any partition.
     pub fn longest_of_all(&self, from: Instant) -> Duration {
-        self.beats.keys().map(|p| self.longest(*p, from)).max().unwrap_or_default()
+        self.beats
+            .keys()
+            .map(|p| self.longest(*p, from))
+            .max()
+            .unwrap_or_default()
     }
 }

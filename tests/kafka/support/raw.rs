@@ -64,7 +64,13 @@ fn new_headers(headers: &[Header]) -> *mut sys::rd_kafka_headers_t {
         for (name, value) in headers {
             let (value, len) = parts(value.as_deref());
             let name_len = isize::try_from(name.len()).unwrap_or(0);
-            sys::rd_kafka_header_add(list, name.as_ptr().cast(), name_len, value, isize::try_from(len).unwrap_or(0));
+            sys::rd_kafka_header_add(
+                list,
+                name.as_ptr().cast(),
+                name_len,
+                value,
+                isize::try_from(len).unwrap_or(0),
+            );
         }
         list
     }
@@ -73,9 +79,18 @@ fn new_headers(headers: &[Header]) -> *mut sys::rd_kafka_headers_t {
 /// What a consumer met.
 pub enum Met {
     /// A record.
-    Record { topic: String, partition: i32, offset: i64, record: Record },
+    Record {
+        topic: String,
+        partition: i32,
+        offset: i64,
+        record: Record,
+    },
     /// The end of a partition, and the offset there.
-    End { topic: String, partition: i32, offset: i64 },
+    End {
+        topic: String,
+        partition: i32,
+        offset: i64,
+    },
     /// Something to show when a read does not come to its end.
     Trouble(String),
 }
@@ -97,7 +112,8 @@ impl Events {
     pub fn poll(&self, timeout: Duration, mut each: impl FnMut(Met)) {
         // SAFETY: queue and event are live until destroyed below; messages live as long as the event.
         unsafe {
-            let event = sys::rd_kafka_queue_poll(self.0, c_int::try_from(timeout.as_millis()).unwrap_or(0));
+            let event =
+                sys::rd_kafka_queue_poll(self.0, c_int::try_from(timeout.as_millis()).unwrap_or(0));
             if event.is_null() {
                 return;
             }
@@ -153,16 +169,22 @@ unsafe fn read_headers(message: *const sys::rd_kafka_message_t) -> Vec<Header> {
     let mut headers = ptr::null_mut();
     // SAFETY: as the caller says; headers belong to the message.
     unsafe {
-        if sys::rd_kafka_message_headers(message, &mut headers) != RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR {
+        if sys::rd_kafka_message_headers(message, &mut headers)
+            != RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR
+        {
             return list;
         }
         loop {
             let (mut name, mut value, mut len) = (ptr::null(), ptr::null(), 0);
-            let err = sys::rd_kafka_header_get_all(headers, list.len(), &mut name, &mut value, &mut len);
+            let err =
+                sys::rd_kafka_header_get_all(headers, list.len(), &mut name, &mut value, &mut len);
             if err != RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR {
                 return list;
             }
-            list.push((CStr::from_ptr(name).to_bytes().to_vec(), owned(value.cast_mut(), len)));
+            list.push((
+                CStr::from_ptr(name).to_bytes().to_vec(),
+                owned(value.cast_mut(), len),
+            ));
         }
     }
 }
@@ -181,7 +203,11 @@ unsafe fn error(event: *mut sys::rd_kafka_event_t) -> Met {
         let (topic, partition, offset) = (text((*raw).topic), (*raw).partition, (*raw).offset);
         sys::rd_kafka_topic_partition_destroy(raw);
         match code {
-            RDKafkaErrorCode::PartitionEOF => Met::End { topic, partition, offset },
+            RDKafkaErrorCode::PartitionEOF => Met::End {
+                topic,
+                partition,
+                offset,
+            },
             _ => Met::Trouble(format!("{topic}[{partition}]: {words}")),
         }
     }
@@ -198,7 +224,9 @@ unsafe fn owned(bytes: *mut c_void, len: usize) -> Option<Vec<u8>> {
 /// `pointer` is a live NUL-terminated text.
 unsafe fn text(pointer: *const std::ffi::c_char) -> String {
     // SAFETY: as the caller says.
-    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(pointer) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A topic's name as librdkafka wants it.

@@ -61,14 +61,26 @@ impl Reader {
         let deadline = Instant::now() + PATIENCE;
         let mut trouble = None;
         while !open.is_empty() {
-            assert!(Instant::now() < deadline, "reading {open:?} does not end; {trouble:?}");
+            assert!(
+                Instant::now() < deadline,
+                "reading {open:?} does not end; {trouble:?}"
+            );
             events.poll(Duration::from_millis(100), |met| match met {
-                Met::Record { topic, partition, offset, record } => {
+                Met::Record {
+                    topic,
+                    partition,
+                    offset,
+                    record,
+                } => {
                     let place = (topic, partition);
                     self.next.insert(place.clone(), offset + 1);
                     self.see(place, record);
                 }
-                Met::End { topic, partition, offset } => {
+                Met::End {
+                    topic,
+                    partition,
+                    offset,
+                } => {
                     let place = (topic, partition);
                     open.remove(&place);
                     self.next.insert(place, offset);
@@ -107,8 +119,12 @@ impl Reader {
                 .expect("metadata of the topic to read");
             for partition in metadata.topics().iter().flat_map(|t| t.partitions()) {
                 let place = (topic.clone(), partition.id());
-                let from = self.next.get(&place).map_or(Offset::Beginning, |at| Offset::Offset(*at));
-                list.add_partition_offset(topic, partition.id(), from).expect("an offset");
+                let from = self
+                    .next
+                    .get(&place)
+                    .map_or(Offset::Beginning, |at| Offset::Offset(*at));
+                list.add_partition_offset(topic, partition.id(), from)
+                    .expect("an offset");
                 open.insert(place);
             }
         }
@@ -118,7 +134,9 @@ impl Reader {
 
     /// The records of one partition, if they are kept.
     pub fn records(&self, topic: &str, partition: i32) -> &[Record] {
-        self.raw.get(&(topic.to_owned(), partition)).map_or(&[], Vec::as_slice)
+        self.raw
+            .get(&(topic.to_owned(), partition))
+            .map_or(&[], Vec::as_slice)
     }
 }
 

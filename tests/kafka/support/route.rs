@@ -21,12 +21,18 @@ pub const SHAPES: [Shape; 4] = [workers(1), workers(2), workers(4), handlers(3)]
 
 /// So many workers, each of which does everything itself.
 pub const fn workers(workers: usize) -> Shape {
-    Shape { workers, handlers: None }
+    Shape {
+        workers,
+        handlers: None,
+    }
 }
 
 /// One worker with so many threads behind it.
 pub const fn handlers(threads: usize) -> Shape {
-    Shape { workers: 1, handlers: Some(threads) }
+    Shape {
+        workers: 1,
+        handlers: Some(threads),
+    }
 }
 
 impl std::fmt::Display for Shape {
@@ -70,7 +76,9 @@ pub fn route(name: &str, topics: &str, shape: Shape) -> RouteSpec {
         targets: Vec::new(),
         topics: TopicSelection::new(&[topics.to_owned()], &[]).expect("a regex"),
         chain: Chain::default(),
-        policy: PolicySpec::Match { on_fewer: OnFewer::Stop },
+        policy: PolicySpec::Match {
+            on_fewer: OnFewer::Stop,
+        },
         start: Start::Earliest,
         on_gap: OnGap::Stop,
         on_error: OnError::Stop,
@@ -120,5 +128,6 @@ pub fn flow_spec(route: RouteSpec, source: ClusterSpec, target: ClusterSpec) -> 
         }),
         source,
         target,
+        share_bytes: u64::MAX,
     }
 }

@@ -17,7 +17,13 @@ fn write(bootstrap: &str, topic: &str, records: &[(i32, Record)]) -> BaseProduce
     producer.init_transactions(PATIENCE).expect("transactions");
     producer.begin_transaction().expect("a transaction");
     for (partition, record) in records {
-        raw::produce(producer.client().native_ptr(), &raw::name(topic), *partition, record).expect("enqueued");
+        raw::produce(
+            producer.client().native_ptr(),
+            &raw::name(topic),
+            *partition,
+            record,
+        )
+        .expect("enqueued");
     }
     producer.flush(PATIENCE).expect("written");
     producer
@@ -25,10 +31,14 @@ fn write(bootstrap: &str, topic: &str, records: &[(i32, Record)]) -> BaseProduce
 
 /// Writes these records in a transaction, and commits it.
 pub fn commit(bootstrap: &str, topic: &str, records: &[(i32, Record)]) {
-    write(bootstrap, topic, records).commit_transaction(PATIENCE).expect("committed");
+    write(bootstrap, topic, records)
+        .commit_transaction(PATIENCE)
+        .expect("committed");
 }
 
 /// Writes these records in a transaction, and aborts it.
 pub fn abort(bootstrap: &str, topic: &str, records: &[(i32, Record)]) {
-    write(bootstrap, topic, records).abort_transaction(PATIENCE).expect("aborted");
+    write(bootstrap, topic, records)
+        .abort_transaction(PATIENCE)
+        .expect("aborted");
 }

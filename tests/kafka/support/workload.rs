@@ -66,7 +66,11 @@ impl ClientContext for Tally {}
 impl ProducerContext for Tally {
     type DeliveryOpaque = ();
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        let counter = if result.is_ok() { &self.acked } else { &self.failed };
+        let counter = if result.is_ok() {
+            &self.acked
+        } else {
+            &self.failed
+        };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -138,7 +142,12 @@ impl Writer {
 
     fn send(&mut self, topic: &CString, partition: i32, record: &Record) {
         loop {
-            match raw::produce(self.producer.client().native_ptr(), topic, partition, record) {
+            match raw::produce(
+                self.producer.client().native_ptr(),
+                topic,
+                partition,
+                record,
+            ) {
                 Ok(()) => break,
                 Err(RDKafkaErrorCode::QueueFull | RDKafkaErrorCode::UnknownPartition) => {
                     self.producer.poll(Duration::from_millis(20));
@@ -166,9 +175,15 @@ impl Writer {
     /// # Panics
     /// If it does not take it.
     pub fn settle(&self, within: Duration) {
-        self.producer.flush(within).expect("the source takes the workload");
+        self.producer
+            .flush(within)
+            .expect("the source takes the workload");
         let tally = self.producer.context();
-        assert_eq!(tally.failed.load(Ordering::Relaxed), 0, "the source refused records of the workload");
+        assert_eq!(
+            tally.failed.load(Ordering::Relaxed),
+            0,
+            "the source refused records of the workload"
+        );
         assert_eq!(tally.acked.load(Ordering::Relaxed), self.sent);
     }
 
@@ -232,7 +247,9 @@ impl Load {
     pub fn stop(mut self) -> Expected {
         self.shared.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("stopped once");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 

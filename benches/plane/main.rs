@@ -78,6 +78,7 @@ struct Cost {
 }
 
 /// Runs a process to its end; what it cost comes from the system's own accounting of that process.
+#[allow(clippy::zombie_processes)] // wait4 below waits for it, and gives its usage.
 fn measure(command: &mut Command) -> Cost {
     let started = std::time::Instant::now();
     let child = command

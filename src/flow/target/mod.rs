@@ -8,6 +8,10 @@
 //! the target shows the topic. The duty passes on with the partition: each worker says again what it
 //! needs whenever its assignment changes.
 
+mod view;
+
+pub(crate) use view::{TargetTopic, TargetView};
+
 use crate::client::admin::{Change, ConfigOrigin, NewTopicSpec, TopicAdmin};
 use crate::config::spec::{Access, ClusterSpec, CreationMode, TopicCreation};
 use crate::observe::Reason;
@@ -15,91 +19,13 @@ use crate::partition::PolicySpec;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use regex::Regex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long one question to the target may take.
 const ASK: Duration = Duration::from_secs(10);
 /// How soon an unfinished need is looked at again.
 const EAGER: Duration = Duration::from_millis(500);
-
-/// What the target says of one of its topics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TargetTopic {
-    /// Its partition count.
-    pub(crate) partitions: i32,
-    /// The largest record batch it takes, in bytes.
-    pub(crate) record_bytes: u64,
-}
-
-/// What is known of the target. Written by the keeper, read by lanes and workers.
-#[derive(Default)]
-pub(crate) struct TargetView {
-    topics: RwLock<HashMap<String, TargetTopic>>,
-    problems: Mutex<HashMap<String, Reason>>,
-    generation: AtomicU64,
-    cluster_id: OnceLock<Option<String>>,
-}
-
-impl TargetView {
-    pub(crate) fn get(&self, topic: &str) -> Option<TargetTopic> {
-        read(&self.topics).get(topic).copied()
-    }
-
-    /// Rises whenever a topic came, went or changed.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// The target cluster's id: `None` until it answered, `Some(None)` if it has none.
-    pub(crate) fn cluster_id(&self) -> Option<Option<String>> {
-        self.cluster_id.get().cloned()
-    }
-
-    /// What stands between a topic and its being ready.
-    pub(crate) fn problem(&self, topic: &str) -> Option<Reason> {
-        self.problems
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(topic)
-            .cloned()
-    }
-
-    /// The smallest batch limit of the topics that are known: no producer batch may be larger.
-    pub(crate) fn batch_bytes(&self) -> u64 {
-        let smallest = read(&self.topics).values().map(|t| t.record_bytes).min();
-        smallest.unwrap_or(u64::MAX).clamp(1024, 1_000_000)
-    }
-
-    fn replace(&self, topics: HashMap<String, TargetTopic>) -> bool {
-        let mut now = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-        if *now == topics {
-            return false;
-        }
-        *now = topics;
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        true
-    }
-
-    fn set_problems(&self, problems: HashMap<String, Reason>) -> bool {
-        let mut now = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = *now != problems;
-        *now = problems;
-        changed
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with(topics: &[(&str, TargetTopic)]) -> Self {
-        let view = Self::default();
-        view.replace(topics.iter().map(|(n, t)| ((*n).to_owned(), *t)).collect());
-        view
-    }
-}
-
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What one worker needs of the target, all of it, replacing what it said before.
 #[derive(Clone, Debug, Default)]
