@@ -31,7 +31,7 @@ pub enum AdminError {
     /// The TCP address cannot be had.
     #[error(
         "admin.listen: cannot listen on {address}: {cause}; choose another address, \
-         or write `admin: {{ listen: null }}` to do without"
+         or write `admin: {{ listen: off }}` to do without"
     )]
     Listen {
         /// The address.

@@ -1,14 +1,14 @@
 //! Fills the source topics: numbered records at a steady rate, until it is told to stop.
 
 use super::clusters::Clusters;
-use super::scene::{SOURCES, SourceTopic, value};
+use super::scene::{SOURCES, SourceTopic, copies_from, value};
 use rdkafka::client::ClientContext;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,19 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long the last records may take to be acknowledged.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the sources have acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Records.
+    pub records: u64,
+    /// Copies that the routes owe for them: some topics go to two clusters.
+    pub copies: u64,
+}
+
 /// One thread for each cluster that is a source.
 pub struct Generator {
     stop: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
+    sent: Arc<Mutex<Sent>>,
     threads: Vec<JoinHandle<Result<(), String>>>,
 }
 
@@ -32,7 +41,7 @@ impl Generator {
     /// A client or thread that cannot be had.
     pub fn start(clusters: &Clusters, rate: u32) -> Result<Self, String> {
         let stop = Arc::new(AtomicBool::new(false));
-        let sent = Arc::new(AtomicU64::new(0));
+        let sent = Arc::new(Mutex::default());
         let mut threads = Vec::new();
         for (cluster, _) in clusters.iter() {
             let topics: Vec<SourceTopic> = SOURCES
@@ -52,6 +61,7 @@ impl Generator {
                 context,
                 topics: topics.into_iter().map(Numbered::new).collect(),
                 rate: share,
+                copies: copies_from(cluster),
                 stop: stop.clone(),
                 sent: sent.clone(),
             };
@@ -68,16 +78,16 @@ impl Generator {
         })
     }
 
-    /// Records that the sources have taken so far.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+    /// What the sources have taken so far.
+    pub fn sent(&self) -> Sent {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops, and gives the number of records that the sources acknowledged.
+    /// Stops, and gives what the sources acknowledged.
     ///
     /// # Errors
     /// A source that did not take everything.
-    pub fn stop(mut self) -> Result<u64, String> {
+    pub fn stop(mut self) -> Result<Sent, String> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             thread
@@ -134,8 +144,10 @@ struct Feed {
     context: Acknowledged,
     topics: Vec<Numbered>,
     rate: f64,
+    /// Copies of each record.
+    copies: u64,
     stop: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
+    sent: Arc<Mutex<Sent>>,
 }
 
 impl Feed {
@@ -149,9 +161,9 @@ impl Feed {
                 self.send(count)?;
                 count += 1;
             }
-            self.producer.poll(Duration::ZERO);
+            // Reads reports for the whole of the tick: a shorter poll reads only one.
+            self.producer.poll(TICK);
             counted = self.account(counted);
-            std::thread::sleep(TICK);
         }
         self.producer
             .flush(PATIENCE)
@@ -166,7 +178,9 @@ impl Feed {
     /// Adds what was acknowledged since `counted` to the sum over all clusters.
     fn account(&self, counted: u64) -> u64 {
         let acked = self.context.acked.load(Ordering::Relaxed);
-        self.sent.fetch_add(acked - counted, Ordering::Relaxed);
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.records += acked - counted;
+        sent.copies += (acked - counted) * self.copies;
         acked
     }
 

@@ -9,7 +9,6 @@ use crate::supervisor::{
 };
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -22,7 +21,6 @@ pub struct Mirror {
     board: Arc<Board>,
     events: EventSender,
     outcome: Receiver<Result<Outcome, String>>,
-    interrupts: Arc<AtomicU32>,
 }
 
 impl Mirror {
@@ -45,7 +43,6 @@ impl Mirror {
             board: Arc::new(Board::default()),
             events: events.clone(),
             outcome,
-            interrupts: Arc::default(),
         };
         let parts = Parts {
             first,
@@ -53,7 +50,6 @@ impl Mirror {
             program: program.clone(),
             board: mirror.board.clone(),
             events,
-            interrupts: mirror.interrupts.clone(),
         };
         std::thread::Builder::new()
             .name("sandbox-mirror".into())
@@ -67,11 +63,6 @@ impl Mirror {
     /// What is seen of it now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.board.snapshot()
-    }
-
-    /// How often the user has pressed Ctrl-C.
-    pub fn interrupts(&self) -> u32 {
-        self.interrupts.load(Ordering::Relaxed)
     }
 
     /// Asks it to stop: gently the first time, at once the second.
@@ -99,7 +90,6 @@ struct Parts {
     program: Program,
     board: Arc<Board>,
     events: EventSender,
-    interrupts: Arc<AtomicU32>,
 }
 
 impl Parts {
@@ -116,7 +106,6 @@ impl Parts {
     }
 
     async fn supervise(self, inbox: UnboundedReceiver<Event>) -> Result<Outcome, String> {
-        count_interrupts(self.interrupts)?;
         let desk = Desk {
             board: self.board.clone(),
             events: self.events.clone(),
@@ -134,26 +123,4 @@ impl Parts {
         };
         Ok(supervisor::run(supervisor, inbox, self.load, follow).await)
     }
-}
-
-/// Ctrl-C and TERM are the story's business, not the supervisor's: what was sent so far is still
-/// copied and counted.
-fn count_interrupts(counter: Arc<AtomicU32>) -> Result<(), String> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error: std::io::Error| format!("no signal handlers: {error}");
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    tokio::spawn(async move {
-        loop {
-            let came = tokio::select! {
-                came = interrupt.recv() => came,
-                came = terminate.recv() => came,
-            };
-            if came.is_none() {
-                return;
-            }
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    Ok(())
 }

@@ -1,9 +1,11 @@
 //! `mirror sandbox`: three Kafka clusters in this process, a fan-in and a fan-out between them,
 //! and a count at the end. The first minute with `mirror`, without a Kafka.
 
+mod account;
 mod clusters;
 mod file;
 mod generator;
+mod interrupts;
 mod mirror;
 mod proof;
 mod scene;

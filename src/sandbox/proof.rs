@@ -77,17 +77,20 @@ impl Sequence {
     }
 }
 
+/// Asked before each record: an error ends the count.
+pub type GoOn<'a> = &'a dyn Fn() -> Result<(), String>;
+
 /// Counts one lane.
 ///
 /// # Errors
-/// A cluster that does not answer.
-pub fn count(lane: &Lane, clusters: &Clusters) -> Result<Count, String> {
+/// A cluster that does not answer, or what `go_on` says.
+pub fn count(lane: &Lane, clusters: &Clusters, go_on: GoOn<'_>) -> Result<Count, String> {
     let source = reader(clusters, lane.source.cluster)?;
     let target = reader(clusters, lane.target)?;
     let mut sum = Count::default();
     for partition in 0..lane.source.partitions {
         let (low, high) = ends(&source, lane.source.topic, partition)?;
-        let mut one = count_partition(lane, &target, partition)?;
+        let mut one = count_partition(lane, &target, partition, go_on)?;
         one.sent = (high - low).unsigned_abs();
         sum = sum.plus(&one);
     }
@@ -109,11 +112,27 @@ fn ends(reader: &BaseConsumer, topic: &str, partition: i32) -> Result<(i64, i64)
     ends.map_err(|e| format!("cannot count {topic}[{partition}]: {e}"))
 }
 
-fn count_partition(lane: &Lane, target: &BaseConsumer, partition: i32) -> Result<Count, String> {
+/// A topic that nothing was copied to need not be there.
+fn exists(reader: &BaseConsumer, topic: &str) -> Result<bool, String> {
+    let metadata = reader
+        .fetch_metadata(None, PATIENCE)
+        .map_err(|e| format!("cannot count {topic}: {e}"))?;
+    Ok(metadata.topics().iter().any(|found| found.name() == topic))
+}
+
+fn count_partition(
+    lane: &Lane,
+    target: &BaseConsumer,
+    partition: i32,
+    go_on: GoOn<'_>,
+) -> Result<Count, String> {
     let topic = lane.target_topic.as_str();
     let failed = |e: rdkafka::error::KafkaError| format!("cannot count {topic}[{partition}]: {e}");
-    let (low, high) = ends(target, topic, partition)?;
     let mut count = Count::default();
+    if !exists(target, topic)? {
+        return Ok(count);
+    }
+    let (low, high) = ends(target, topic, partition)?;
     let mut sequence = Sequence::default();
     let mut from = TopicPartitionList::new();
     from.add_partition_offset(topic, partition, Offset::Beginning)
@@ -122,6 +141,7 @@ fn count_partition(lane: &Lane, target: &BaseConsumer, partition: i32) -> Result
     let deadline = Instant::now() + PATIENCE;
     let mut left = (high - low).unsigned_abs();
     while left > 0 {
+        go_on()?;
         if Instant::now() > deadline {
             return Err(format!("cannot count {topic}[{partition}]: no answer"));
         }

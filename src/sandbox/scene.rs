@@ -77,6 +77,14 @@ pub fn lanes() -> Vec<Lane> {
     lanes
 }
 
+/// How many clusters each record of `cluster` is copied to.
+pub fn copies_from(cluster: &str) -> u64 {
+    let lanes = lanes();
+    let lanes = lanes.iter().filter(|lane| lane.source.cluster == cluster);
+    let topics = SOURCES.iter().filter(|source| source.cluster == cluster);
+    (lanes.count() / topics.count().max(1)) as u64
+}
+
 /// The value of the record with this number: anyone who knows its place can tell whether a copy
 /// is the same, byte for byte.
 pub fn value(of: &SourceTopic, partition: i32, number: u64) -> String {
@@ -115,5 +123,6 @@ mod tests {
     #[test]
     fn every_source_has_a_lane() {
         assert_eq!(lanes().len(), 8);
+        assert_eq!(CLUSTERS.map(copies_from), [1, 1, 2]);
     }
 }

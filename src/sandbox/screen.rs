@@ -76,7 +76,7 @@ impl Screen {
     /// Writes lines that stay, above the block.
     pub fn say(&mut self, text: &str) {
         let mut out = self.rewound();
-        for line in text.lines() {
+        for line in text.split('\n') {
             out.push_str(line);
             out.push('\n');
         }

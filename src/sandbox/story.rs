@@ -1,12 +1,13 @@
 //! What happens in the sandbox, one scene after the other.
 
 use super::Options;
+use super::account::{Complete, account};
 use super::clusters::Clusters;
 use super::file::ConfigFile;
-use super::generator::Generator;
+use super::generator::{Generator, Sent};
+use super::interrupts::Interrupts;
 use super::mirror::Mirror;
-use super::proof::{self, Count};
-use super::scene::{FAN_IN, FAN_OUT, Lane, SOURCES, lanes};
+use super::scene::{FAN_IN, FAN_OUT, SOURCES};
 use super::screen::{Ink, Screen, Surface};
 use super::table::{Row, Table, block, number};
 use crate::cli::Program;
@@ -34,6 +35,7 @@ const STOP: Duration = Duration::from_secs(30);
 /// # Errors
 /// What could not be done, in words for the user.
 pub fn play(options: &Options, program: &Program, screen: &mut Screen) -> Result<Exit, String> {
+    let interrupts = Interrupts::listen()?;
     let clusters = Clusters::start()?;
     let mut file = ConfigFile::write(clusters.iter())
         .map_err(|e| format!("the configuration cannot be written: {e}"))?;
@@ -43,6 +45,7 @@ pub fn play(options: &Options, program: &Program, screen: &mut Screen) -> Result
     let mut stage = Stage {
         screen,
         mirror,
+        interrupts: interrupts.clone(),
         table: Table::default(),
         begun: Instant::now(),
         length: options.length,
@@ -53,8 +56,8 @@ pub fn play(options: &Options, program: &Program, screen: &mut Screen) -> Result
     stage.watch(options.length, &generator)?;
     let sent = stage.finish(generator)?;
     let stopped = stage.stop()?;
-    let complete = account(sent, &clusters, stage.screen)?;
-    let well = reloaded == Reloaded::Applied && stopped == Stopped::Confirmed;
+    let complete = account(sent, &clusters, &interrupts, stage.screen)?;
+    let well = reloaded != Reloaded::Refused && stopped == Stopped::Confirmed;
     Ok(match (well, complete) {
         (true, Complete::Yes) => Exit::Done,
         _ => Exit::No,
@@ -65,7 +68,9 @@ pub fn play(options: &Options, program: &Program, screen: &mut Screen) -> Result
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reloaded {
     Applied,
-    NotApplied,
+    Refused,
+    /// The user had seen enough before.
+    NotTried,
 }
 
 /// How the routes stopped.
@@ -73,13 +78,6 @@ enum Reloaded {
 enum Stopped {
     Confirmed,
     Unconfirmed,
-}
-
-/// What the count gave.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Complete {
-    Yes,
-    No,
 }
 
 fn introduce(clusters: &Clusters, file: &ConfigFile, screen: &mut Screen) {
@@ -96,8 +94,8 @@ fn introduce(clusters: &Clusters, file: &ConfigFile, screen: &mut Screen) {
         ));
     }
     screen.say(&format!(
-        "\n  {FAN_IN:<14} lisbon, virginia → hub    orders → lisbon.orders, virginia.orders, …\n  \
-         {FAN_OUT:<14} hub → lisbon, virginia    catalogue, prices\n\n  \
+        "\n  {FAN_IN:<14} lisbon, virginia → hub   orders → lisbon.orders, …\n  \
+         {FAN_OUT:<14} hub → lisbon, virginia   catalogue, prices\n\n  \
          the file: {}\n  \
          from another terminal: mirror status -c {}",
         file.path().display(),
@@ -109,6 +107,7 @@ fn introduce(clusters: &Clusters, file: &ConfigFile, screen: &mut Screen) {
 struct Stage<'a> {
     screen: &'a mut Screen,
     mirror: Mirror,
+    interrupts: Interrupts,
     table: Table,
     begun: Instant,
     length: Duration,
@@ -119,7 +118,7 @@ struct Stage<'a> {
 impl Stage<'_> {
     /// Shows the routes until so long after the beginning, or until the user has seen enough.
     fn watch(&mut self, until: Duration, generator: &Generator) -> Result<(), String> {
-        while self.begun.elapsed() < until && self.mirror.interrupts() == 0 {
+        while self.begun.elapsed() < until && self.interrupts.count() == 0 {
             self.show(generator.sent(), "copying");
             self.still_runs(FRAME)?;
         }
@@ -128,8 +127,8 @@ impl Stage<'_> {
 
     /// Changes the file, and waits for what `mirror` says to it.
     fn reload(&mut self, file: &mut ConfigFile, generator: &Generator) -> Result<Reloaded, String> {
-        if self.mirror.interrupts() > 0 {
-            return Ok(Reloaded::NotApplied);
+        if self.interrupts.count() > 0 {
+            return Ok(Reloaded::NotTried);
         }
         let (before, after) = file
             .edit()
@@ -141,7 +140,7 @@ impl Stage<'_> {
             self.screen.ink(Ink::Red, &format!("-{before}")),
             self.screen.ink(Ink::Green, &format!("+{after}")),
         ));
-        while self.mirror.interrupts() < 2 {
+        while self.interrupts.count() < 2 {
             if let Some((_, verdict)) = &self.mirror.snapshot().process.last_reload {
                 return Ok(self.tell(verdict, changed.elapsed()));
             }
@@ -151,14 +150,14 @@ impl Stage<'_> {
             self.show(generator.sent(), "reloading");
             self.still_runs(FRAME)?;
         }
-        Ok(Reloaded::NotApplied)
+        Ok(Reloaded::NotTried)
     }
 
     fn tell(&mut self, verdict: &ReloadVerdict, after: Duration) -> Reloaded {
         let (ink, reloaded) = match verdict {
             ReloadVerdict::Applied { .. } => (Ink::Green, Reloaded::Applied),
             ReloadVerdict::Unchanged { .. } | ReloadVerdict::Rejected { .. } => {
-                (Ink::Red, Reloaded::NotApplied)
+                (Ink::Red, Reloaded::Refused)
             }
         };
         let words = verdict.to_string();
@@ -178,16 +177,15 @@ impl Stage<'_> {
     }
 
     /// Stops the generator and waits until the last record is copied.
-    fn finish(&mut self, generator: Generator) -> Result<u64, String> {
+    fn finish(&mut self, generator: Generator) -> Result<Sent, String> {
         let sent = generator.stop()?;
         // A flow learns the end of its source every second or so; only then is no lag no lag.
         let deadline = Instant::now() + CATCH_UP;
-        let due: u64 = expected_copies(sent);
         loop {
             let rows = self.show(sent, "catching up");
             let copied: u64 = rows.iter().map(Row::copied).sum();
-            let caught_up = copied >= due && rows.iter().all(Row::is_idle);
-            if caught_up || Instant::now() > deadline || self.mirror.interrupts() > 1 {
+            let caught_up = copied >= sent.copies && rows.iter().all(Row::is_idle);
+            if caught_up || Instant::now() > deadline || self.interrupts.count() > 1 {
                 return Ok(sent);
             }
             self.still_runs(FRAME)?;
@@ -199,13 +197,13 @@ impl Stage<'_> {
         self.screen.settle();
         let asked = Instant::now();
         self.mirror.stop();
-        let mut pressed = self.mirror.interrupts().min(1);
+        let mut pressed = self.interrupts.count().min(1);
         while asked.elapsed() < STOP {
             if let Some(outcome) = self.mirror.outcome(FRAME)? {
                 return Ok(self.tell_end(&outcome, asked.elapsed()));
             }
-            if self.mirror.interrupts() > pressed {
-                pressed = self.mirror.interrupts();
+            if self.interrupts.count() > pressed {
+                pressed = self.interrupts.count();
                 self.mirror.stop();
             }
         }
@@ -233,7 +231,7 @@ impl Stage<'_> {
     }
 
     /// Draws the table, or writes it now and then where nothing can be drawn over.
-    fn show(&mut self, sent: u64, doing: &str) -> Vec<Row> {
+    fn show(&mut self, sent: Sent, doing: &str) -> Vec<Row> {
         let now = Instant::now();
         let rows = self.table.rows(&self.mirror.snapshot(), now);
         let copied: u64 = rows.iter().map(Row::copied).sum();
@@ -241,7 +239,7 @@ impl Stage<'_> {
             "  {doing}: {} of {} s · {} records sent · {} copies confirmed",
             self.begun.elapsed().min(self.length).as_secs(),
             self.length.as_secs(),
-            number(sent),
+            number(sent.records),
             number(copied),
         );
         let due = self.written.is_none_or(|at| now - at >= PARAGRAPH);
@@ -269,89 +267,5 @@ impl Stage<'_> {
     fn clock(&self) -> String {
         let clock = format!("{:>2} s", self.begun.elapsed().as_secs());
         self.screen.ink(Ink::Dim, &clock)
-    }
-}
-
-/// How many copies so many records make: topics get the same share, and some go to two clusters.
-fn expected_copies(sent: u64) -> u64 {
-    let copies = lanes().len() as u64;
-    // Shares differ by a record or two; the rows' own lag has the last word.
-    (sent * copies / SOURCES.len() as u64).saturating_sub(copies * 2)
-}
-
-/// Counts, and says what came of it.
-fn account(sent: u64, clusters: &Clusters, screen: &mut Screen) -> Result<Complete, String> {
-    let title = "the count: every partition of each target, record by record, against its source";
-    screen.say(&format!("\n  {}\n", screen.ink(Ink::Bold, title)));
-    let mut sum = Count::default();
-    let mut complete = Complete::Yes;
-    let mut at_sources = 0;
-    let mut seen = Vec::new();
-    for lane in lanes() {
-        let count = proof::count(&lane, clusters)?;
-        if !seen.contains(&lane.source) {
-            seen.push(lane.source);
-            at_sources += count.sent;
-        }
-        if !count.is_complete() {
-            complete = Complete::No;
-        }
-        screen.say(&verdict_of(&lane, &count, screen));
-        sum = sum.plus(&count);
-    }
-    if at_sources != sent {
-        complete = Complete::No;
-        let line = format!("the sources hold {at_sources} records, {sent} were acknowledged");
-        screen.say(&format!("  {}", screen.ink(Ink::Red, &line)));
-    }
-    screen.say(&conclusion(complete, sent, &sum, screen));
-    Ok(complete)
-}
-
-/// One lane's line.
-fn verdict_of(lane: &Lane, count: &Count, screen: &Screen) -> String {
-    let (ink, words) = match count.is_complete() {
-        true => (Ink::Green, "complete, in order".to_owned()),
-        false => (
-            Ink::Red,
-            format!(
-                "{} missing, {} out of order, {} altered",
-                number(count.sent.saturating_sub(count.arrived)),
-                number(count.disordered),
-                number(count.altered)
-            ),
-        ),
-    };
-    let from = format!("{} {}", lane.source.cluster, lane.source.topic);
-    let to = format!("{} {}", lane.target, lane.target_topic);
-    format!(
-        "  {from:<22} → {to:<26} {:>7}  {}",
-        number(count.arrived),
-        screen.ink(ink, &words)
-    )
-}
-
-fn conclusion(complete: Complete, sent: u64, sum: &Count, screen: &Screen) -> String {
-    let copies = number(sum.arrived);
-    match complete {
-        Complete::Yes => {
-            let line = format!(
-                "{} records sent, {copies} copies arrived: all there, byte for byte, in order; {} repeated",
-                number(sent),
-                number(sum.repeated)
-            );
-            let marked = format!(
-                "{} copies carry the header that the reload added",
-                number(sum.marked)
-            );
-            format!("\n  {}\n  {marked}", screen.ink(Ink::Green, &line))
-        }
-        Complete::No => {
-            let line = format!(
-                "{copies} copies arrived, {} were due: not complete",
-                number(sum.sent)
-            );
-            format!("\n  {}", screen.ink(Ink::Red, &line))
-        }
     }
 }

@@ -222,6 +222,8 @@ impl Supervisor {
         self.advance_reload(now);
         self.advance_ending(now);
         self.publish();
+        // A status that is asked for after the verdict must not be older than it.
+        self.reloads.tell();
     }
 
     fn flow_exited(&mut self, name: &Name, run: u64, exit: FlowExit, now: Instant) {

@@ -23,6 +23,8 @@ type Reply = oneshot::Sender<ReloadVerdict>;
 pub(super) struct Reloads {
     stage: Stage,
     next: Option<Asked>,
+    /// Verdicts that are told once others can see what they speak of.
+    answers: Vec<(Reply, ReloadVerdict)>,
 }
 
 #[derive(Default)]
@@ -58,6 +60,18 @@ struct Applying {
 }
 
 impl Reloads {
+    fn answer(&mut self, replies: Vec<Reply>, verdict: &ReloadVerdict) {
+        let answers = replies.into_iter().map(|reply| (reply, verdict.clone()));
+        self.answers.extend(answers);
+    }
+
+    /// Tells the verdicts. Whoever asked may have gone away meanwhile.
+    pub fn tell(&mut self) {
+        for (reply, verdict) in self.answers.drain(..) {
+            let _ = reply.send(verdict);
+        }
+    }
+
     /// When the clock matters to it.
     pub fn deadline(&self) -> Option<Instant> {
         match &self.stage {
@@ -99,7 +113,7 @@ impl Supervisor {
         };
         if self.ending.is_some() {
             let verdict = self.rejection("the process is stopping".into(), None);
-            return answer(asked.replies, &verdict);
+            return self.reloads.answer(asked.replies, &verdict);
         }
         self.effects.push(Effect::Load);
         self.reloads.stage = Stage::Loading(asked);
@@ -116,7 +130,7 @@ impl Supervisor {
         };
         if self.ending.is_some() {
             let verdict = self.rejection("the process is stopping".into(), None);
-            return answer(asked.replies, &verdict);
+            return self.reloads.answer(asked.replies, &verdict);
         }
         match result {
             Err(rejected) => {
@@ -139,7 +153,7 @@ impl Supervisor {
                 event = "reload_unchanged",
                 "the files have the content that runs"
             );
-            return answer(asked.replies, &verdict);
+            return self.reloads.answer(asked.replies, &verdict);
         }
         let plan = Plan::between(self.running.as_deref(), &config.spec);
         if let Some(refused) = plan.refused.first() {
@@ -267,7 +281,7 @@ impl Supervisor {
             generation = self.process.generation, routes = %one_line(&verdict), "reload applied");
         self.process.reloads_applied += 1;
         self.process.last_reload = Some((SystemTime::now(), verdict.clone()));
-        answer(applying.replies, &verdict);
+        self.reloads.answer(applying.replies, &verdict);
     }
 
     fn follow(&mut self, files: Vec<PathBuf>, settle: Option<Duration>) {
@@ -280,7 +294,7 @@ impl Supervisor {
         let known = self.process.rejected.as_ref();
         if asked.cause == Cause::File && known.is_some_and(|k| k.hash == hash && k.error == error) {
             // The same mistake seen twice is not two mistakes.
-            return answer(asked.replies, &verdict);
+            return self.reloads.answer(asked.replies, &verdict);
         }
         tracing::error!(event = "reload_rejected", generation = self.process.generation, %error,
             "the new configuration is rejected, what runs goes on");
@@ -292,7 +306,7 @@ impl Supervisor {
             hash,
             at: since_1970.map_or(0.0, |d| d.as_secs_f64()),
         });
-        answer(asked.replies, &verdict);
+        self.reloads.answer(asked.replies, &verdict);
     }
 
     fn rejection(&self, error: String, hash: Option<String>) -> ReloadVerdict {
@@ -309,11 +323,4 @@ fn one_line(verdict: &ReloadVerdict) -> String {
     let text = verdict.to_string();
     let lines = text.lines().skip(1).map(str::trim);
     lines.collect::<Vec<_>>().join("; ")
-}
-
-/// Whoever asked may have gone away meanwhile.
-fn answer(replies: Vec<Reply>, verdict: &ReloadVerdict) {
-    for reply in replies {
-        let _ = reply.send(verdict.clone());
-    }
 }

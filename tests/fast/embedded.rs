@@ -7,7 +7,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long a test waits for something that normally takes a second.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,7 +30,7 @@ impl Rec {
             key: Some(key.into()),
             value: Some(value.into()),
             headers: Vec::new(),
-            timestamp: 1_700_000_000_000,
+            timestamp: now(),
         }
     }
 
@@ -42,6 +43,16 @@ impl Rec {
         let value = self.value.as_deref().unwrap_or(b"null");
         std::str::from_utf8(value).expect("a value that is text")
     }
+}
+
+/// One time for all records of a test run: recent, since embedded clusters delete what is older
+/// than the topic's retention at once.
+fn now() -> i64 {
+    static NOW: OnceLock<i64> = OnceLock::new();
+    *NOW.get_or_init(|| {
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("a clock");
+        now.as_millis() as i64
+    })
 }
 
 /// One embedded cluster. It lives as long as the process.

@@ -30,7 +30,7 @@ impl Example {
             settings.remove("sasl");
             clusters.insert(name.clone(), embedded);
         }
-        document["admin"] = serde_json::json!({ "listen": null });
+        document["admin"] = serde_json::json!({ "listen": "off" });
         one_replica(&mut document);
         Self {
             clusters,

@@ -44,7 +44,7 @@ fn filter_rename_and_reformat() {
     ]);
     let chain = "    handlers:
       - filter: { drop: tombstone }
-      - filter: { keep: 'value.ok == true' }
+      - filter: { keep: { value.ok: true } }
       - rename: { topic: '{source}.{topic}' }
       - reformat: { unset: [header.x-debug] }
       - reformat: { set: { header.x-dc: '{source}', value.seen: true } }

@@ -25,7 +25,7 @@ clusters:
   a: {{ bootstrap_servers: ['{}'] }}
   b: {{ bootstrap_servers: ['{}'] }}
 defaults: {{ commit_interval: 200ms, discovery_interval: 1s }}
-admin: {{ listen: null }}
+admin: {{ listen: off }}
 routes:
   copy:
     source: a

@@ -64,7 +64,8 @@ fn an_interrupt_ends_it_early_and_well() {
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("sent").success());
-    let (_, text) = end_of(child);
+    let (code, text) = end_of(child);
+    assert_eq!(code, Some(0), "{text}");
     assert!(begun.elapsed() < PATIENCE, "{text}");
     assert!(text.contains("copies arrived"), "{text}");
     assert!(is_empty(folder.path()), "{text}");
