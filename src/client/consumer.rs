@@ -7,6 +7,7 @@
 
 use crate::client::native::{self, Event, Fetched, Queue, Said, Severity};
 use crate::client::settings::{self, MemberSettings};
+use crate::config::spec::GroupProtocol;
 use crate::plane::{
     Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, RECORD_OVERHEAD, Source,
     SourceFault,
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 const BATCH_RECORDS: usize = 4096;
 /// Cost of a batch at most, one record excepted.
 const BATCH_COST: u64 = 1 << 20;
+/// Between two looks whether a member has left.
+const LEAVE_LOOK: Duration = Duration::from_millis(10);
 /// How long the client may take to move a position.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -104,6 +107,7 @@ pub struct Member {
     client: Option<BaseConsumer<LogContext>>,
     queue: Arc<Queue>,
     subject: Arc<str>,
+    protocol: GroupProtocol,
     /// The first record of the next batch, met while the last one was collected.
     ahead: Option<Fetched>,
     /// An event met while a batch was collected.
@@ -129,6 +133,7 @@ impl Member {
             client: Some(client),
             queue: Arc::new(queue),
             subject,
+            protocol: of.protocol,
             ahead: None,
             waiting: None,
             placed: HashSet::new(),
@@ -412,25 +417,22 @@ impl Source for Member {
         };
         self.ahead = None;
         self.waiting = None;
-        let until = Instant::now() + deadline;
+        let now = Instant::now();
+        if self.protocol == GroupProtocol::Classic {
+            // librdkafka closes a cooperative member that has no partitions without a word to the
+            // group, which then waits for it until its session ends. Unsubscribing does say it; in a
+            // rebalance it waits for its end.
+            self.unassign_all(&client);
+            client.unsubscribe();
+            let until = now + deadline * 3 / 4;
+            self.serve_leaving(&client, until, |c| !native::is_member(c));
+        }
         native::close_consumer(&client, &self.queue);
         // A revoke that was read and never answered would keep the close waiting: this answers it.
         if let Err(error) = client.unassign() {
             tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
         }
-        while !native::is_closed(&client) && Instant::now() < until {
-            let Some(event) = self.queue.poll(Duration::from_millis(50)) else {
-                continue;
-            };
-            match event.read() {
-                Said::Assign(_) | Said::Revoke(_) => {
-                    if let Err(error) = client.unassign() {
-                        tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
-                    }
-                }
-                _ => {}
-            }
-        }
+        self.serve_leaving(&client, now + deadline, native::is_closed);
         if native::is_closed(&client) {
             drop(client);
         } else {
@@ -461,6 +463,37 @@ fn destroy_aside(client: BaseConsumer<LogContext>) {
 }
 
 impl Member {
+    /// Answers what the group still asks, until it is done.
+    fn serve_leaving(
+        &self,
+        client: &BaseConsumer<LogContext>,
+        until: Instant,
+        done: impl Fn(&BaseConsumer<LogContext>) -> bool,
+    ) {
+        while !done(client) && Instant::now() < until {
+            let Some(event) = self.queue.poll(LEAVE_LOOK) else {
+                continue;
+            };
+            let answered = match event.read() {
+                // Nothing is taken any more; an assignment has to be answered all the same.
+                Said::Assign(_) => client.incremental_assign(&TopicPartitionList::new()),
+                Said::Revoke(_) => client.incremental_unassign(&TopicPartitionList::new()),
+                _ => continue,
+            };
+            if let Err(error) = answered {
+                tracing::debug!(event = "leaving_answer_failed", subject = %self.subject, %error);
+            }
+        }
+    }
+
+    /// Fetches no more; answers a revoke that is still open.
+    fn unassign_all(&self, client: &BaseConsumer<LogContext>) {
+        let placed: Vec<TopicPartition> = self.placed.iter().cloned().collect();
+        if let Err(error) = client.incremental_unassign(&list(&placed)) {
+            tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
+        }
+    }
+
     /// Forgets what was popped and not handed over of these partitions. The client's own barrier
     /// does not reach it: an end that was seen before a rewind would cover records that are about
     /// to be fetched again.

@@ -4,7 +4,7 @@ use crate::support::checker::{Sights, Verdict, check};
 use crate::support::cluster::{Admin, pair};
 use crate::support::process::{Mirror, Setup, cluster, route};
 use crate::support::reader::Reader;
-use crate::support::wait::{PATIENCE, count};
+use crate::support::wait::{self, PATIENCE, count};
 use crate::support::workload::{Load, field};
 use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
@@ -25,14 +25,19 @@ fn setup(topic: &str, shape: Value) -> Setup {
     Setup::new(clusters, json!({ "copy": copy }))
 }
 
-/// Some records after the start: never the same moment twice.
-fn some() -> u64 {
-    500 + RandomState::new().hash_one(0) % 4000
+/// Anything below `below`: never the same moment twice.
+fn any(below: u64) -> u64 {
+    RandomState::new().hash_one(0) % below
 }
 
-/// Lets it run to a random moment with records in flight.
+/// Lets it run to a random moment with records in flight: before its first commit, or some commits later.
 fn to_a_random_moment(mirror: &mut Mirror) -> u64 {
-    mirror.wait_delivered("copy", some());
+    let (commits, records) = (any(4), 200 + any(2000));
+    wait::until("a random moment", PATIENCE, || {
+        mirror.assert_running();
+        mirror.number("copy", "commits") >= commits
+            && mirror.number("copy", "delivered_records") >= records
+    });
     mirror.wait_in_flight("copy")
 }
 

@@ -8,10 +8,13 @@ use crate::support::reader::read;
 use crate::support::route::{Shape, cluster, flow_spec, handlers, route, workers};
 use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Load, field};
-use mirror::flow::{FlowExit, FlowSpec};
+use mirror::config::spec::{ListenerSpec, RouteSpec};
+use mirror::flow::listener::{RebalanceContext, RebalanceListener};
+use mirror::flow::{Environment, FlowExit, FlowSpec};
 use mirror::observe::Counters;
 use mirror::record::TopicPartition;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const PARTITIONS: i32 = 12;
@@ -19,8 +22,23 @@ const RATE: u64 = 4000;
 /// The engine's drain budget, and what a busy machine adds.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3500);
 
-fn owned(flow: &Flow) -> BTreeSet<TopicPartition> {
-    flow.partitions().into_keys().collect()
+/// Notes what members give up: a partition that goes from one worker to another of the same instance did not stay.
+#[derive(Default)]
+struct Moves(Mutex<BTreeSet<i32>>);
+
+impl RebalanceListener for Moves {
+    fn assigned(&self, _: &RebalanceContext<'_>, _: &[TopicPartition], _: &[TopicPartition]) {}
+
+    fn revoked(&self, _: &RebalanceContext<'_>, released: &[TopicPartition]) {
+        self.0
+            .lock()
+            .unwrap()
+            .extend(released.iter().map(|tp| tp.partition));
+    }
+
+    fn lost(&self, at: &RebalanceContext<'_>, lost: &[TopicPartition]) {
+        self.revoked(at, lost);
+    }
 }
 
 /// Waits until these flows share all partitions between them, and all of these run.
@@ -42,31 +60,31 @@ fn join_and_leave(topic: &str, shape: Shape) {
     Admin::new(&source).create(topic, PARTITIONS, &[]);
     let spec = || -> FlowSpec {
         let target = cluster("target", &pair.target.bootstrap());
-        flow_spec(
-            route(topic, topic, shape),
-            cluster("source", &source),
-            target,
-        )
+        let spec = RouteSpec {
+            rebalance_listener: Some(ListenerSpec::Registered("moves".into())),
+            ..route(topic, topic, shape)
+        };
+        flow_spec(spec, cluster("source", &source), target)
     };
+    let moves = Arc::new(Moves::default());
+    let mut environment = Environment::default();
+    environment.listeners.register("moves", moves.clone());
     let load = Load::start(&source, &[field(topic, PARTITIONS)], RATE);
-    let first = Flow::start(spec());
+    let first = Flow::start_in(spec(), &environment);
     first.wait_settled(RATE, PATIENCE);
     let pulse = Pulse::start(&pair.target.bootstrap(), topic);
     pulse.wait_beats(PARTITIONS as usize);
 
     let began = Instant::now();
-    let mut kept = owned(&first);
     println!("{topic}: second joins with {} in flight", first.in_flight());
-    let second = Flow::start(spec());
+    let second = Flow::start_in(spec(), &environment);
     wait_shared(&[&first, &second]);
-    kept = kept.intersection(&owned(&first)).cloned().collect();
     println!(
         "{topic}: third joins with {} in flight",
         first.in_flight() + second.in_flight()
     );
-    let third = Flow::start(spec());
+    let third = Flow::start_in(spec(), &environment);
     wait_shared(&[&first, &second, &third]);
-    kept = kept.intersection(&owned(&first)).cloned().collect();
 
     println!(
         "{topic}: second leaves with {} in flight",
@@ -77,6 +95,8 @@ fn join_and_leave(topic: &str, shape: Shape) {
     assert_eq!(third.drain(), FlowExit::Drained);
     first.wait_running(PARTITIONS as usize);
     let pauses = pulse.stop();
+    let moved = moves.0.lock().unwrap().clone();
+    let kept: Vec<i32> = (0..PARTITIONS).filter(|p| !moved.contains(p)).collect();
 
     let expected = load.stop();
     let total = expected.total();
@@ -95,7 +115,7 @@ fn join_and_leave(topic: &str, shape: Shape) {
     );
     let longest = kept
         .iter()
-        .map(|tp| pauses.longest(tp.partition, began))
+        .map(|p| pauses.longest(*p, began))
         .max()
         .unwrap_or_default();
     println!(
@@ -127,4 +147,63 @@ fn instances_with_two_workers_join_and_leave() {
 #[test]
 fn instances_with_handler_threads_join_and_leave() {
     join_and_leave("members-h3", handlers(3));
+}
+
+/// An instance ends while the group is in the middle of a rebalance that another one's joining began.
+#[test]
+fn an_instance_ends_in_the_middle_of_a_rebalance() {
+    let topic = "members-middle";
+    let pair = pair();
+    let source = pair.source.bootstrap();
+    Admin::new(&source).create(topic, 6, &[]);
+    let load = Load::start(&source, &[field(topic, 6)], RATE);
+    let spec = || {
+        let target = cluster("target", &pair.target.bootstrap());
+        flow_spec(
+            route(topic, topic, workers(1)),
+            cluster("source", &source),
+            target,
+        )
+    };
+    let mut flow = Flow::start(spec());
+    flow.wait_settled(RATE, PATIENCE);
+    for round in 0..4 {
+        let before = Counters::get(&flow.counters().rebalances);
+        let next = Flow::start(spec());
+        wait::until("partitions are asked back", PATIENCE, || {
+            Counters::get(&flow.counters().rebalances) > before
+        });
+        let (in_flight, began) = (flow.in_flight(), Instant::now());
+        let (leaving, staying) = if round % 2 == 0 {
+            (flow, next)
+        } else {
+            (next, flow)
+        };
+        assert_eq!(leaving.drain(), FlowExit::Drained, "round {round}");
+        let left = began.elapsed();
+        flow = staying;
+        flow.wait_running(6);
+        let taken_over = began.elapsed();
+        println!(
+            "{topic}: left with {in_flight} in flight after {left:.2?}, all taken over after {taken_over:.2?}"
+        );
+        // Who leaves without a word is missed only when its session ends, after 45 s.
+        assert!(
+            taken_over < Duration::from_secs(20),
+            "round {round}: {taken_over:?}"
+        );
+    }
+    let expected = load.stop();
+    let hub = Admin::new(&pair.target.bootstrap());
+    wait::until("all is there", PATIENCE, || {
+        hub.end_sum(topic) as u64 >= expected.total()
+    });
+    assert_eq!(flow.drain(), FlowExit::Drained);
+    let verdict = check(
+        &expected,
+        &read(&pair.target.bootstrap(), [topic]),
+        str::to_owned,
+    );
+    println!("{topic}: {verdict}");
+    verdict.assert_perfect();
 }

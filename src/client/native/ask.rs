@@ -95,6 +95,18 @@ impl Doomed {
     }
 }
 
+/// Whether the group knows this client as a member. Only with the classic protocol does that end with
+/// the request to leave.
+pub fn is_member(consumer: &impl Handle) -> bool {
+    // SAFETY: the handle is live; the text is ours to free, with the library's own call.
+    unsafe {
+        let id = sys::rd_kafka_memberid(consumer.handle());
+        let is_member = !id.is_null() && *id != 0;
+        sys::rd_kafka_mem_free(consumer.handle(), id.cast());
+        is_member
+    }
+}
+
 /// Whether a member that was told to close has left.
 pub fn is_closed(consumer: &impl Handle) -> bool {
     // SAFETY: the handle is live.

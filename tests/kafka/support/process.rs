@@ -14,14 +14,14 @@ const MIRROR: &str = env!("CARGO_BIN_EXE_mirror");
 /// How long one question may take.
 const ASK: Duration = Duration::from_secs(10);
 /// A crashed member would block the group for librdkafka's 45 seconds.
-const SESSION_MS: u64 = 3000;
+const SESSION_MS: u64 = 6000;
 
 /// A cluster of the file, without security.
 pub fn cluster(bootstrap: &str) -> Value {
     let servers: Vec<&str> = bootstrap.split(',').collect();
     json!({
         "bootstrap_servers": servers,
-        "properties": { "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 500 },
+        "properties": { "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000 },
     })
 }
 
