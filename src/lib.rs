@@ -9,6 +9,9 @@
 pub mod admin;
 pub mod cli;
 pub mod client;
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
 pub mod config;
 pub mod exit;
 pub mod flow;

@@ -57,6 +57,12 @@ pub fn init(
         given: level.to_owned(),
         why: why.to_string(),
     })?;
+    // The crate's own lines say nothing that the client's lines and our states do not, and call an
+    // error that a client closed once is closed (`client::consumer` closes it with a deadline).
+    let filter = match "rdkafka=off".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(colour == Colour::On)

@@ -77,29 +77,49 @@ struct Cost {
     rss_mb: i64,
 }
 
-/// Runs a process to its end; what it cost comes from the system's own accounting of that process.
-#[allow(clippy::zombie_processes)] // wait4 below waits for it, and gives its usage.
+/// Runs a process to its end. CPU is the system's own account of ended children; memory is the peak
+/// that the process itself shows (an account by `wait4` would begin with this program's).
 fn measure(command: &mut Command) -> Cost {
+    let before = children();
     let started = std::time::Instant::now();
-    let child = command
+    let mut child = command
         .stdout(Stdio::null())
         .spawn()
         .expect("the contender starts");
-    let mut status = 0;
-    // SAFETY: plain out parameters; the child is ours and waited for once, here.
-    #[allow(unsafe_code)]
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::wait4(child.id() as i32, &mut status, 0, &mut usage);
-        usage
+    let mut rss_mb = 0;
+    let status = loop {
+        rss_mb = rss_mb.max(peak_mb(child.id()));
+        if let Some(status) = child.try_wait().expect("the contender is ours") {
+            break status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
     };
-    assert_eq!(status, 0, "the contender failed: {command:?}");
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    assert!(status.success(), "the contender failed: {command:?}");
     Cost {
-        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        cpu_s: children() - before,
         wall_s: started.elapsed().as_secs_f64(),
-        rss_mb: usage.ru_maxrss / 1024,
+        rss_mb,
     }
+}
+
+/// CPU seconds of all children that have ended. The brokers run on: they are not among them.
+#[allow(unsafe_code)]
+fn children() -> f64 {
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    // SAFETY: a plain out parameter.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    }
+}
+
+/// The peak of a process's resident memory so far.
+fn peak_mb(process: u32) -> i64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kb: Option<i64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    kb.unwrap_or(0) / 1024
 }
 
 fn median(costs: &[Cost]) -> f64 {

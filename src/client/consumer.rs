@@ -52,6 +52,9 @@ impl ConsumerContext for LogContext {}
 /// Writes one of librdkafka's lines. Its "errors" are mostly passing connection troubles: they are
 /// warnings here, and states say what matters.
 pub(crate) fn write_log(subject: &str, level: i32, facility: &str, line: &str) {
+    // What the settings are is ours to know (`enable.gapless.guarantee` is called experimental at
+    // each start of a producer).
+    let level = if facility == "CONFWARN" { 7 } else { level };
     match level {
         0..=4 => tracing::warn!(event = "client_log", subject, facility, "{line}"),
         5 => tracing::info!(event = "client_log", subject, facility, "{line}"),
