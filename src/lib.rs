@@ -1,29 +1,50 @@
 //! `mirror` copies topics between Kafka clusters and proves what it copied before it commits.
 //!
 //! **One record:** fetch → register → handlers → partition → produce → ack → resolve → watermark →
-//! commit (`flow`, in that order).
+//! commit: [`plane`] is the seam to a Kafka client, [`client`] the librdkafka plane behind it,
+//! [`flow`] the path itself, [`handler`] and [`mod@partition`] what decides about a record.
 //!
 //! **One configuration:** file → parse with positions → schema → validate → spec → plan →
-//! supervisor → routes (`config`, `plan`, `supervisor`).
-
-pub mod admin;
-pub mod cli;
-pub mod client;
+//! supervisor → flows: [`config`], [`plan`], [`supervisor`].
+//!
+//! `ARCHITECTURE.md` walks both through the tree.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod config;
-pub mod exit;
-pub mod flow;
-pub mod handler;
-pub mod logging;
-pub mod observe;
-pub mod partition;
-pub mod plan;
-pub mod plane;
+// The record path, in the order in which a record meets it.
 pub mod record;
+
+pub mod plane;
+
+pub mod client;
+
+pub mod flow;
+
+pub mod handler;
+
+pub mod partition;
+
+// The control path, in the order in which a configuration meets it.
+pub mod config;
+
+pub mod plan;
+
+pub mod supervisor;
+
+pub mod shutdown;
+
+// What is seen from outside.
+pub mod observe;
+
+pub mod admin;
+
+pub mod logging;
+
+pub mod cli;
+
+pub mod exit;
+
+pub mod version;
+
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
-pub mod shutdown;
-pub mod supervisor;
-pub mod version;

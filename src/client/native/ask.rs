@@ -22,7 +22,7 @@ pub struct CommitEntry<'a> {
     pub metadata: &'a str,
 }
 
-/// Sends a commit; its answer arrives on `queue` as [`Said::Committed`] with `id`.
+/// Sends a commit; its answer arrives on `queue` as [`super::Said::Committed`] with `id`.
 ///
 /// # Errors
 /// The code when the request could not even be made.
