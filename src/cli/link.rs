@@ -73,7 +73,7 @@ fn refuse_losses(loaded: &Loaded, colour: Colour) -> Result<(), RejectedConfig> 
 fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
     let format = match request.format {
         OutputFormat::Text => check::Format::Text(colour(request.colour)),
-        OutputFormat::Json => check::Format::Json,
+        OutputFormat::Json | OutputFormat::Yaml => check::Format::Json,
     };
     let options = check::CheckOptions {
         load: options(environment),
@@ -87,8 +87,14 @@ fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
             NoDataLoss::AsWritten => check::Demand::Sound,
         },
     };
-    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+    let (mut out, mut err) = (Vec::new(), std::io::stderr().lock());
     let outcome = check::run(&request.files, &options, &mut out, &mut err);
+    let out = String::from_utf8_lossy(&out);
+    match request.format {
+        OutputFormat::Yaml => text::out(&text::as_yaml(&out)),
+        OutputFormat::Text if out.is_empty() => {}
+        OutputFormat::Text | OutputFormat::Json => text::out(&out),
+    }
     if request.no_data_loss == NoDataLoss::Required {
         drop(err);
         text::show_enforced();

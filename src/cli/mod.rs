@@ -192,6 +192,8 @@ pub enum OutputFormat {
     Text,
     /// For programs.
     Json,
+    /// The same as JSON, easier to read.
+    Yaml,
 }
 
 /// When to use colour.

@@ -33,6 +33,10 @@ pub(super) fn plan(
             Ok(json) => text::out(&json),
             Err(error) => return text::fail(&error.to_string(), Exit::Bug),
         },
+        OutputFormat::Yaml => match serde_yaml::to_string(&plan) {
+            Ok(yaml) => text::out(&yaml),
+            Err(error) => return text::fail(&error.to_string(), Exit::Bug),
+        },
     }
     match (plan.refused.is_empty(), plan.is_empty(), args.exit_code) {
         (false, _, _) => Exit::No,

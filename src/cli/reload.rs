@@ -17,6 +17,7 @@ pub(super) fn reload(args: &AskArgs, config: Vec<PathBuf>, program: &Program) ->
     match args.format {
         OutputFormat::Text => text::out(&verdict.to_string()),
         OutputFormat::Json => text::out(&answer.body),
+        OutputFormat::Yaml => text::out(&text::as_yaml(&answer.body)),
     }
     exit_of(&verdict)
 }

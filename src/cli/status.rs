@@ -84,6 +84,7 @@ fn page(
     match args.ask.format {
         OutputFormat::Text => Ok((shown, exit)),
         OutputFormat::Json => Ok((answer.body, exit)),
+        OutputFormat::Yaml => Ok((text::as_yaml(&answer.body), exit)),
     }
 }
 

@@ -103,6 +103,14 @@ pub(super) fn duration(of: Duration) -> String {
     }
 }
 
+/// JSON as YAML; what is not JSON stays as it is.
+pub(super) fn as_yaml(json: &str) -> String {
+    let parsed = serde_json::from_str::<serde_json::Value>(json).ok();
+    parsed
+        .and_then(|value| serde_yaml::to_string(&value).ok())
+        .unwrap_or_else(|| json.to_owned())
+}
+
 /// Prints the client settings that `--no-data-loss` stands on, to standard error. They hold without
 /// it as well: it adds that the file may give up on no record.
 pub(super) fn show_enforced() {

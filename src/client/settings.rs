@@ -311,3 +311,68 @@ pub fn enforced() -> Vec<(&'static str, &'static str, &'static str)> {
         ("both", "allow.auto.create.topics", "false"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdkafka::consumer::BaseConsumer;
+    use rdkafka::producer::BaseProducer;
+
+    /// `builtin.features` is no proof (it claims what fails): a client is made for each.
+    #[test]
+    fn every_mechanism_and_codec_is_in_this_build() {
+        for mechanism in [
+            "PLAIN",
+            "SCRAM-SHA-256",
+            "SCRAM-SHA-512",
+            "OAUTHBEARER",
+            "GSSAPI",
+        ] {
+            for protocol in ["sasl_plaintext", "sasl_ssl"] {
+                let mut config = ClientConfig::new();
+                config
+                    .set("bootstrap.servers", "127.0.0.1:1")
+                    .set("group.id", "mechanisms")
+                    .set("security.protocol", protocol)
+                    .set("sasl.mechanism", mechanism);
+                match mechanism {
+                    "OAUTHBEARER" => config
+                        .set("sasl.oauthbearer.method", "oidc")
+                        .set("sasl.oauthbearer.client.id", "id")
+                        .set("sasl.oauthbearer.client.secret", "word")
+                        .set("sasl.oauthbearer.token.endpoint.url", "http://127.0.0.1:1/"),
+                    // No ticket is fetched by a test.
+                    "GSSAPI" => config
+                        .set("sasl.kerberos.kinit.cmd", "true")
+                        .set("sasl.kerberos.min.time.before.relogin", "0"),
+                    _ => config
+                        .set("sasl.username", "user")
+                        .set("sasl.password", "word"),
+                };
+                let client: Result<BaseConsumer, _> = config.create();
+                assert!(
+                    client.is_ok(),
+                    "{mechanism} over {protocol}: {:?}",
+                    client.err()
+                );
+            }
+        }
+        for codec in ["gzip", "snappy", "lz4", "zstd"] {
+            let client: Result<BaseProducer, _> = ClientConfig::new()
+                .set("bootstrap.servers", "127.0.0.1:1")
+                .set("compression.type", codec)
+                .create();
+            assert!(client.is_ok(), "{codec}: {:?}", client.err());
+        }
+    }
+
+    #[test]
+    fn what_we_promise_wins_over_nothing_a_user_may_set() {
+        for (_, setting, _) in enforced() {
+            assert!(
+                PROTECTED.iter().any(|(p, _)| *p == setting),
+                "{setting} is enforced and not protected"
+            );
+        }
+    }
+}
