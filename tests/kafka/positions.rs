@@ -127,3 +127,28 @@ fn until_end_of_a_halted_partition_fails_and_of_an_empty_topic_ends() {
         "{exit:?}"
     );
 }
+
+/// The same as users meet it: exit 0 when everything is there, exit 1 when something is held.
+#[test]
+fn exit_codes_of_until_caught_up() {
+    use crate::support::process::{Setup, cluster, route};
+    use serde_json::json;
+    let (source, target) = (pair().source.bootstrap(), pair().target.bootstrap());
+    let admin = Admin::new(&source);
+    admin.create("exits", 1, &[]);
+    Admin::new(&target).create("exits", 1, &[("max.message.bytes", "2000")]);
+    let setup = Setup::new(
+        json!({ "source": cluster(&source), "target": cluster(&target) }),
+        json!({ "exits": route("source", "target", "exits") }),
+    );
+    let expected = fill(&source, &[field("exits", 1)], 100);
+    let run = || setup.run(&["--until-caught-up"]).wait(PATIENCE).code();
+    assert_eq!(run(), Some(0));
+    let mut writer = Writer::resume(&source, expected);
+    let noise: Vec<u8> = (0..50_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    writer.write(&field("exits", 1), 0, |record| record.value = Some(noise));
+    writer.finish();
+    assert_eq!(run(), Some(1), "a record is held");
+}
