@@ -236,8 +236,17 @@ pub trait Source: Send {
     fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String>;
     /// Leaves the group, within `deadline`. No record that it fetched may be held any more.
     fn leave(&mut self, deadline: Duration);
-    /// Lets the client be, unclosed, for ever: somebody still holds records of it.
-    fn abandon(&mut self);
+    /// Ends without leaving.
+    fn abandon(&mut self, why: Abandon);
+}
+
+/// Why a source is ended without leaving its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abandon {
+    /// Somebody still holds records of it: it must live as long as they do.
+    RecordsHeld,
+    /// Its cluster does not answer: there is nobody to tell.
+    ClusterAway,
 }
 
 /// Names one enqueued record in its outcome: which worker, which batch in flight, which record.

@@ -9,8 +9,8 @@ use crate::client::native::{self, Event, Fetched, Queue, Said, Severity};
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::GroupProtocol;
 use crate::plane::{
-    Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, RECORD_OVERHEAD, Source,
-    SourceFault,
+    Abandon, Batch, CommitAnswer, CommitEntry, FetchEvent, FetchedRecord, Offset, RECORD_OVERHEAD,
+    Source, SourceFault,
 };
 use crate::record::{HeaderSource, TopicPartition};
 use rdkafka::client::ClientContext;
@@ -445,9 +445,19 @@ impl Source for Member {
         }
     }
 
-    fn abandon(&mut self) {
-        if let Some(client) = self.client.take() {
-            std::mem::forget(client);
+    /// The library's answer to a leave that cannot be sent touches a broker that may be gone, and takes
+    /// the process with it (B105): a client whose cluster is away is not closed.
+    fn abandon(&mut self, why: Abandon) {
+        let Some(client) = self.client.take() else {
+            return;
+        };
+        match why {
+            Abandon::RecordsHeld => std::mem::forget(client),
+            Abandon::ClusterAway => {
+                self.ahead = None;
+                self.waiting = None;
+                destroy_aside(client);
+            }
         }
     }
 }

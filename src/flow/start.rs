@@ -120,6 +120,7 @@ fn build(
         verifier,
         keeper: keeper.clone(),
         observer: Arc::default(),
+        troubles: troubles.clone(),
         ended: ended_tx.clone(),
     };
     let seats = parts.seats()?;
@@ -165,6 +166,7 @@ struct Parts {
     verifier: Sender<Verify>,
     keeper: Sender<Ask>,
     observer: Arc<OnceLock<Arc<Observer>>>,
+    troubles: Arc<Troubles>,
     ended: Sender<Ended>,
 }
 
@@ -343,6 +345,7 @@ impl Parts {
             lease: seat.lease.clone(),
             announcer: self.announcer(seat.index)?,
             in_flight_bytes: self.share_bytes(),
+            troubles: self.troubles.clone(),
             source: seat.member,
             inbox: seat.notes,
             scout: self.scout.clone(),

@@ -17,12 +17,18 @@ const LAST_DRAIN: Duration = Duration::from_secs(25);
 
 /// Troubles with the two clusters, as scout and keeper see them.
 #[derive(Default)]
-pub(super) struct Troubles {
+pub(crate) struct Troubles {
     pub(super) source: Mutex<Option<Reason>>,
     pub(super) target: Mutex<Option<Reason>>,
 }
 
 impl Troubles {
+    /// Whether the source does not answer.
+    pub(crate) fn source_is_away(&self) -> bool {
+        let reason = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*reason, Some(Reason::Unreachable { .. }))
+    }
+
     pub(super) fn set(slot: &Mutex<Option<Reason>>, subject: &str, reason: Option<Reason>) {
         let mut now = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if *now == reason {

@@ -33,9 +33,10 @@ use crate::flow::sinks::Sinks;
 use crate::flow::stage::{Ended, Stage};
 use crate::flow::target::{Ask, TargetView};
 use crate::flow::verifier::Verify;
+use crate::flow::watch::Troubles;
 use crate::flow::{Control, FlowSpec, Unconfirmed};
 use crate::observe::{FlowView, Reason};
-use crate::plane::{FetchEvent, Outcome, Sink, Source};
+use crate::plane::{Abandon, FetchEvent, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use commit::Committer;
 use crossbeam_channel::{Receiver, Sender};
@@ -97,6 +98,7 @@ pub(crate) struct WorkerParts<S: Source, K: Sink> {
     pub(crate) lease: Arc<Lease>,
     pub(crate) announcer: Announcer,
     pub(crate) in_flight_bytes: u64,
+    pub(crate) troubles: Arc<Troubles>,
 }
 
 /// A worker at work.
@@ -143,6 +145,7 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     next_trickle: Instant,
     next_stuck_look: Instant,
     source_is_usable: bool,
+    troubles: Arc<Troubles>,
 }
 
 impl<S: Source, K: Sink> Worker<S, K> {
@@ -185,6 +188,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             next_trickle: now,
             next_stuck_look: now,
             source_is_usable: true,
+            troubles: parts.troubles,
         }
     }
 
@@ -339,10 +343,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
             self.view.forget(tp);
         }
         match lanes {
+            Ended::All if self.troubles.source_is_away() => {
+                self.source.abandon(Abandon::ClusterAway);
+            }
             Ended::All if self.source_is_usable => self.source.leave(patience / 2),
             Ended::All => {}
             // A handler that does not return holds records: the client must live as long.
-            Ended::NotAll => self.source.abandon(),
+            Ended::NotAll => self.source.abandon(Abandon::RecordsHeld),
         }
         exit
     }
@@ -371,7 +378,7 @@ impl<S: Source, K: Sink> Drop for Worker<S, K> {
     fn drop(&mut self) {
         self.let_go_of_records();
         if self.stage.end(Duration::from_secs(1)) == Ended::NotAll {
-            self.source.abandon();
+            self.source.abandon(Abandon::RecordsHeld);
         }
     }
 }

@@ -221,7 +221,7 @@ impl Source for FakeSource {
         });
         Ok(())
     }
-    fn abandon(&mut self) {}
+    fn abandon(&mut self, _: Abandon) {}
     fn leave(&mut self, _: Duration) {
         self.0.with(|w| w.story.push("leave".into()));
     }
@@ -358,6 +358,7 @@ fn stand(
         lease: lease.clone(),
         announcer: Announcer::silent(),
         in_flight_bytes: 1 << 20,
+        troubles: Arc::default(),
     };
     let worker = std::thread::spawn(move || Worker::new(parts).run());
     Stand {
