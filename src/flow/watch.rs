@@ -178,8 +178,11 @@ impl Flow {
                 return (state, found.condition.reason.clone());
             }
         }
-        if partitions.is_empty() && self.view.topics().is_empty() {
+        if self.view.matches_nothing() {
             return (State::Starting, Some(Reason::NoTopics));
+        }
+        if partitions.is_empty() && self.view.topics().is_empty() {
+            return (State::Starting, None);
         }
         (State::Running, None)
     }

@@ -148,7 +148,7 @@ pub struct FlowView {
     pub counters: Counters,
     condition: Mutex<Condition>,
     partitions: Mutex<BTreeMap<TopicPartition, PartitionView>>,
-    topics: Mutex<Vec<String>>,
+    topics: Mutex<Option<Vec<String>>>,
 }
 
 impl FlowView {
@@ -207,14 +207,19 @@ impl FlowView {
         lock(&self.partitions).remove(of);
     }
 
-    /// The source topics that match now.
+    /// The source topics that match now; none before the first look.
     pub fn topics(&self) -> Vec<String> {
-        lock(&self.topics).clone()
+        lock(&self.topics).clone().unwrap_or_default()
+    }
+
+    /// Whether the source was looked at, and nothing matches.
+    pub fn matches_nothing(&self) -> bool {
+        lock(&self.topics).as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Replaces the list of matching topics.
     pub fn set_topics(&self, topics: Vec<String>) {
-        *lock(&self.topics) = topics;
+        *lock(&self.topics) = Some(topics);
     }
 
     /// Sum of the known lags, and whether every owned partition's lag is known.
