@@ -236,6 +236,12 @@ pub trait Source: Send {
     fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String>;
     /// Leaves the group, within `deadline`. No record that it fetched may be held any more.
     fn leave(&mut self, deadline: Duration);
+    /// Makes the member anew, for one that does not find back to its group. Nothing may be owned and
+    /// no record of it may be held; it joins with the next subscription.
+    ///
+    /// # Errors
+    /// The client's words; the member is the old one then.
+    fn renew(&mut self) -> Result<(), String>;
     /// Ends without leaving.
     fn abandon(&mut self, why: Abandon);
 }

@@ -13,12 +13,13 @@ use crate::plane::{
     Source, SourceFault,
 };
 use crate::record::{HeaderSource, TopicPartition};
+use rdkafka::ClientConfig;
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::topic_partition_list::TopicPartitionList;
 use rdkafka::types::{RDKafka, RDKafkaErrorCode};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Records of a batch at most.
@@ -95,20 +96,30 @@ impl FetchedRecord for Fetched {
 /// Wakes a member that waits in [`Source::poll`].
 #[derive(Clone)]
 pub struct Waker {
-    queue: Arc<Queue>,
+    /// The queue of the member's present client.
+    queue: Arc<Mutex<Arc<Queue>>>,
 }
 
 impl Waker {
     /// Makes the current, or else the next, poll return.
     pub fn wake(&self) {
-        self.queue.wake();
+        let queue = self.queue.lock();
+        queue.unwrap_or_else(PoisonError::into_inner).wake();
+    }
+
+    fn follow(&self, queue: &Arc<Queue>) {
+        let mut followed = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        *followed = queue.clone();
     }
 }
 
 /// A member of a flow's group.
 pub struct Member {
+    /// What its client is made with, to make it anew.
+    config: ClientConfig,
     client: Option<BaseConsumer<LogContext>>,
     queue: Arc<Queue>,
+    waker: Waker,
     subject: Arc<str>,
     protocol: GroupProtocol,
     /// The first record of the next batch, met while the last one was collected.
@@ -125,16 +136,15 @@ impl Member {
     /// # Errors
     /// The client's words.
     pub fn new(of: &MemberSettings<'_>, subject: Arc<str>) -> Result<Self, String> {
-        let context = LogContext {
-            subject: subject.clone(),
-        };
-        let client: BaseConsumer<LogContext> = settings::member(of)
-            .create_with_context(context)
-            .map_err(|e| e.to_string())?;
-        let queue = Queue::of_consumer(&client).ok_or("no consumer queue")?;
+        let config = settings::member(of);
+        let (client, queue) = connect(&config, &subject)?;
         Ok(Self {
+            config,
             client: Some(client),
-            queue: Arc::new(queue),
+            waker: Waker {
+                queue: Arc::new(Mutex::new(queue.clone())),
+            },
+            queue,
             subject,
             protocol: of.protocol,
             ahead: None,
@@ -145,9 +155,7 @@ impl Member {
 
     /// A handle that wakes this member from other threads.
     pub fn waker(&self) -> Waker {
-        Waker {
-            queue: self.queue.clone(),
-        }
+        self.waker.clone()
     }
 
     fn client(&self) -> Result<&BaseConsumer<LogContext>, String> {
@@ -445,6 +453,19 @@ impl Source for Member {
         }
     }
 
+    fn renew(&mut self) -> Result<(), String> {
+        let (client, queue) = connect(&self.config, &self.subject)?;
+        self.waker.follow(&queue);
+        self.queue = queue;
+        self.ahead = None;
+        self.waiting = None;
+        self.placed.clear();
+        if let Some(old) = self.client.replace(client) {
+            destroy_aside(old);
+        }
+        Ok(())
+    }
+
     /// The library's answer to a leave that cannot be sent touches a broker that may be gone, and takes
     /// the process with it (B105): a client whose cluster is away is not closed.
     fn abandon(&mut self, why: Abandon) {
@@ -460,6 +481,20 @@ impl Source for Member {
             }
         }
     }
+}
+
+fn connect(
+    config: &ClientConfig,
+    subject: &Arc<str>,
+) -> Result<(BaseConsumer<LogContext>, Arc<Queue>), String> {
+    let context = LogContext {
+        subject: subject.clone(),
+    };
+    let client: BaseConsumer<LogContext> = config
+        .create_with_context(context)
+        .map_err(|e| e.to_string())?;
+    let queue = Queue::of_consumer(&client).ok_or("no consumer queue")?;
+    Ok((client, Arc::new(queue)))
 }
 
 /// Ends a client that could not leave its group, on a thread of its own: it may take long, and

@@ -14,7 +14,7 @@ use crate::client::admin::Observer;
 use crate::client::consumer::Member;
 use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
-use crate::config::spec::{ListenerSpec, Until, group_name};
+use crate::config::spec::{ClusterSpec, ListenerSpec, Until, group_name};
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -24,11 +24,20 @@ use std::time::Duration;
 /// librdkafka's default session timeout.
 const SESSION_TIMEOUT_MS: u64 = 45_000;
 
-/// Half the group's session timeout: nobody enqueues on an older lease.
-fn lease_length(source: &crate::config::spec::ClusterSpec) -> Duration {
+fn session_timeout(source: &ClusterSpec) -> Duration {
     let configured = source.properties.get("session.timeout.ms");
     let session_ms = configured.and_then(|v| v.reveal().parse().ok());
-    Duration::from_millis(session_ms.unwrap_or(SESSION_TIMEOUT_MS) / 2)
+    Duration::from_millis(session_ms.unwrap_or(SESSION_TIMEOUT_MS))
+}
+
+/// Half the group's session timeout: nobody enqueues on an older lease.
+fn lease_length(source: &ClusterSpec) -> Duration {
+    session_timeout(source) / 2
+}
+
+/// Twice the session timeout: the group may wait one for a member that died.
+fn group_patience(source: &ClusterSpec) -> Duration {
+    (session_timeout(source) * 2).max(Duration::from_secs(10))
 }
 
 /// Called once, with how the flow ended.
@@ -346,6 +355,7 @@ impl Parts {
             announcer: self.announcer(seat.index)?,
             in_flight_bytes: self.share_bytes(),
             troubles: self.troubles.clone(),
+            group_patience: group_patience(&self.spec.source),
             source: seat.member,
             inbox: seat.notes,
             scout: self.scout.clone(),

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The longest time for which the group may owe an assignment.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(600);
 /// How soon a position that could not be read is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -56,12 +58,43 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn subscribe(&mut self, names: &[String]) {
+        self.awaiting_group = (!names.is_empty()).then(Instant::now);
         if let Err(detail) = self.source.subscribe(names) {
             self.finish(WorkerExit::Failed(Reason::Client { detail }));
         }
     }
 
+    /// A member that the group owes an assignment for too long is made anew: after a session was lost
+    /// the client was seen to wait for a coordinator for ever, without asking for one (B019, B147). A
+    /// source that does not answer at all is none of its doing.
+    pub(super) fn look_for_group(&mut self, now: Instant) {
+        let Some(since) = self.awaiting_group else {
+            return;
+        };
+        if !self.owned.is_empty() || self.draining.is_some() || self.troubles.source_is_away() {
+            self.awaiting_group = Some(now);
+            return;
+        }
+        // A record that a lane still holds must not outlive the client.
+        if now.duration_since(since) < self.group_patience || self.tickets.is_lane_busy() {
+            return;
+        }
+        tracing::warn!(event = "member_renewed", subject = %self.subject, worker = self.index,
+            after_ms = self.group_patience.as_millis() as u64,
+            "the group gave no assignment; the member is made anew");
+        self.group_patience = self.group_patience.saturating_mul(2).min(LONGEST_PATIENCE);
+        self.rejoining = false;
+        match self.source.renew() {
+            Ok(()) => {
+                let names: Vec<String> = self.topics.keys().cloned().collect();
+                self.subscribe(&names);
+            }
+            Err(detail) => self.finish(WorkerExit::Failed(Reason::Client { detail })),
+        }
+    }
+
     pub(super) fn assigned(&mut self, partitions: Vec<TopicPartition>) {
+        self.awaiting_group = None;
         Counters::add(&self.view.counters.rebalances, 1);
         let now = Instant::now();
         let old: Vec<TopicPartition> = self.owned.keys().cloned().collect();

@@ -99,6 +99,8 @@ pub(crate) struct WorkerParts<S: Source, K: Sink> {
     pub(crate) announcer: Announcer,
     pub(crate) in_flight_bytes: u64,
     pub(crate) troubles: Arc<Troubles>,
+    /// How long the group may owe an assignment before the member is made anew.
+    pub(crate) group_patience: Duration,
 }
 
 /// A worker at work.
@@ -139,6 +141,9 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     draining: Option<Instant>,
     /// The group is being left to be joined again.
     rejoining: bool,
+    /// Since when the group owes an assignment.
+    awaiting_group: Option<Instant>,
+    group_patience: Duration,
     exit: Option<WorkerExit>,
     next_report: Instant,
     next_retry_look: Instant,
@@ -182,6 +187,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             paused_all: false,
             draining: None,
             rejoining: false,
+            awaiting_group: None,
+            group_patience: parts.group_patience,
             exit: None,
             next_report: now,
             next_retry_look: now,
@@ -258,6 +265,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let now = Instant::now();
         self.budget.tick(now);
         self.look_for_stuck(now);
+        self.look_for_group(now);
         self.retry_due(now);
         self.commit_due(now);
         self.release_step(now);

@@ -222,6 +222,10 @@ impl Source for FakeSource {
         Ok(())
     }
     fn abandon(&mut self, _: Abandon) {}
+    fn renew(&mut self) -> Result<(), String> {
+        self.0.with(|w| w.story.push("renew".into()));
+        Ok(())
+    }
     fn leave(&mut self, _: Duration) {
         self.0.with(|w| w.story.push("leave".into()));
     }
@@ -359,6 +363,7 @@ fn stand(
         announcer: Announcer::silent(),
         in_flight_bytes: 1 << 20,
         troubles: Arc::default(),
+        group_patience: Duration::from_millis(200),
     };
     let worker = std::thread::spawn(move || Worker::new(parts).run());
     Stand {
@@ -798,4 +803,23 @@ fn an_offset_out_of_range_leaves_a_halted_partition_halted() {
     stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { .. }));
     let (exit, _) = stand.drain();
     assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+}
+
+/// Seen on Apache Kafka: after a loss the client waits for a coordinator for ever.
+#[test]
+fn a_member_that_the_group_forgets_is_made_anew() {
+    let stand = stand(OnError::Stop, 0, |_, _| Fate::Ack);
+    stand.assign(&[(0, 9)]);
+    stand.committed(0, 9);
+    stand.shared.with(|w| {
+        w.events.push_back(FetchEvent::Lost(vec![tp(0)]));
+    });
+    stand
+        .shared
+        .wait("a new member", |w| w.story.contains(&"renew".to_owned()));
+    stand.assign(&[(0, 9)]);
+    stand
+        .shared
+        .wait("placed again", |w| w.placed.contains_key(&0));
+    assert!(matches!(stand.drain().0, WorkerExit::Drained));
 }

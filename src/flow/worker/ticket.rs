@@ -113,6 +113,12 @@ impl Tickets {
         Some(ticket)
     }
 
+    /// Whether some lane still holds a batch.
+    pub(super) fn is_lane_busy(&self) -> bool {
+        let mut tickets = self.slots.iter().flatten();
+        tickets.any(|t| t.lane == LaneWord::Awaited)
+    }
+
     /// The lane's word on the oldest batch in flight of one partition; `None` if there is none.
     pub(super) fn lane_word(&self, partition: &TopicPartition) -> Option<LaneWord> {
         self.slots
