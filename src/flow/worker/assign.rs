@@ -2,7 +2,7 @@
 
 use super::owned::{Owned, Phase, Retry, RetryHow};
 use super::{Worker, WorkerExit};
-use crate::config::spec::CreationMode;
+use crate::config::spec::{CreationMode, GroupProtocol};
 use crate::flow::scout::{Inquiry, Position, Resolution, distinct_topics, report_gap};
 use crate::flow::target::{Ask, Duty, Need, Needs};
 use crate::flow::tracker::Tracker;
@@ -58,9 +58,19 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn subscribe(&mut self, names: &[String]) {
-        self.awaiting_group = (!names.is_empty()).then(Instant::now);
+        if !names.is_empty() {
+            self.await_group();
+        }
         if let Err(detail) = self.source.subscribe(names) {
             self.finish(WorkerExit::Failed(Reason::Client { detail }));
+        }
+    }
+
+    /// From here on the group owes an assignment. With the classic protocol an empty one is said as
+    /// well; with KIP-848 a member without partitions hears nothing, and nothing can be concluded.
+    pub(super) fn await_group(&mut self) {
+        if self.spec.route.group_protocol == GroupProtocol::Classic {
+            self.awaiting_group = Some(Instant::now());
         }
     }
 

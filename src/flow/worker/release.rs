@@ -214,7 +214,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             }
         }
         self.forget(partitions);
-        self.awaiting_group = Some(Instant::now());
+        self.await_group();
         self.announcer.lost(partitions);
         if let Err(error) = self.source.release(partitions) {
             tracing::warn!(event = "release_failed", subject = %self.subject, error);
