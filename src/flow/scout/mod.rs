@@ -114,6 +114,8 @@ pub(crate) struct Scout {
     spec: ScoutSpec,
     identified: bool,
     matching: BTreeMap<String, i32>,
+    /// The id of each topic when it was last seen here.
+    seen: HashMap<Arc<str>, String>,
     known: bool,
     /// `until: end`: the ends captured at start.
     ends: Option<Vec<(TopicPartition, i64, i64)>>,
@@ -126,6 +128,7 @@ impl Scout {
             spec,
             identified: false,
             matching: BTreeMap::new(),
+            seen: HashMap::new(),
             known: false,
             ends: None,
             silent_since: None,

@@ -122,6 +122,7 @@ impl Scout {
         let ids = self
             .identities(&distinct_topics(assigned))
             .map_err(|d| self.unreachable(d))?;
+        self.name_replaced(&ids);
         Ok(assigned
             .iter()
             .map(|tp| {
@@ -136,6 +137,24 @@ impl Scout {
                 (tp.clone(), facts.judge())
             })
             .collect())
+    }
+
+    /// A topic that was deleted and created again between two assignments has no commits any more (the
+    /// broker dropped them with it) and begins at its beginning; that must not pass in silence.
+    fn name_replaced(&mut self, ids: &HashMap<Arc<str>, TopicIdentity>) {
+        for (topic, identity) in ids {
+            let TopicIdentity::Is(now) = identity else {
+                continue;
+            };
+            match self.seen.insert(topic.clone(), now.clone()) {
+                Some(was) if was != *now => {
+                    tracing::error!(event = "topic_replaced", subject = %self.spec.subject, topic = %topic,
+                        was, now, "the source topic was deleted and created again; what is in it now is \
+                         copied from its beginning where no position is committed");
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Before it is called a gap, the leader itself is asked (B055).
