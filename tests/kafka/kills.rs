@@ -116,6 +116,11 @@ fn kill_9_loses_nothing_with_two_workers() {
 }
 
 #[test]
+fn kill_9_loses_nothing_with_four_workers() {
+    killed("killed-w4", json!({ "workers": 4 }));
+}
+
+#[test]
 fn kill_9_loses_nothing_with_handler_threads() {
     killed("killed-h3", json!({ "handler_threads": 3 }));
 }
@@ -148,6 +153,16 @@ fn terminated(topic: &str, shape: Value) {
 #[test]
 fn sigterm_repeats_nothing() {
     terminated("terminated-w2", json!({ "workers": 2 }));
+}
+
+#[test]
+fn sigterm_repeats_nothing_with_one_worker() {
+    terminated("terminated-w1", json!({ "workers": 1 }));
+}
+
+#[test]
+fn sigterm_repeats_nothing_with_four_workers() {
+    terminated("terminated-w4", json!({ "workers": 4 }));
 }
 
 #[test]
