@@ -407,3 +407,82 @@ enum Fulfilled {
     Changed,
     Waits(Reason),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeper() -> TopicKeeper {
+        let cluster = |name: &str| {
+            Arc::new(ClusterSpec {
+                name: crate::config::spec::Name::new(name).unwrap(),
+                bootstrap_servers: vec![],
+                properties: BTreeMap::new(),
+                tls: None,
+                sasl: None,
+                access: Access::ReadWrite,
+                expect_cluster_id: None,
+            })
+        };
+        TopicKeeper::new(KeeperSpec {
+            source: cluster("a"),
+            target: cluster("b"),
+            creation: TopicCreation {
+                mode: CreationMode::Enabled,
+                replication_factor: None,
+                configs: vec![],
+            },
+            policy: PolicySpec::Match {
+                on_fewer: crate::partition::OnFewer::Stop,
+            },
+            interval: Duration::from_secs(5),
+            subject: "test".into(),
+            view: Arc::default(),
+            changed: Box::new(|| {}),
+            trouble: Box::new(|_| {}),
+        })
+    }
+
+    fn need(partitions: i32, duty: Duty) -> Needs {
+        Needs {
+            topics: vec![Need {
+                topic: "t".into(),
+                partitions,
+                source_topic: Some("t".into()),
+                duty,
+            }],
+            by_content: vec![],
+        }
+    }
+
+    #[test]
+    fn only_the_owner_of_partition_0_creates_and_the_duty_passes_on_with_it() {
+        let mut keeper = keeper();
+        keeper.needs.insert(0, need(6, Duty::Waiter));
+        keeper.needs.insert(1, need(6, Duty::Waiter));
+        let waits = |keeper: &TopicKeeper| {
+            let wanted = keeper.wanted();
+            matches!(
+                keeper.fulfil(&wanted["t"], None),
+                Fulfilled::Waits(Reason::AwaitingTopic { .. })
+            )
+        };
+        assert!(waits(&keeper), "somebody else owns partition 0");
+        // The owner died before it created the topic, and partition 0 came to worker 1.
+        keeper.needs.insert(1, need(6, Duty::Owner));
+        assert_eq!(keeper.wanted()["t"].duty, Duty::Owner);
+        assert!(!waits(&keeper), "it tries now (and has no client here)");
+    }
+
+    #[test]
+    fn several_sources_into_one_topic_need_the_largest_count() {
+        let mut keeper = keeper();
+        keeper.needs.insert(0, need(6, Duty::Owner));
+        keeper.needs.insert(1, need(12, Duty::Waiter));
+        let wanted = keeper.wanted();
+        assert_eq!(
+            (wanted["t"].partitions, wanted["t"].duty),
+            (12, Duty::Owner)
+        );
+    }
+}
