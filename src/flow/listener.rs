@@ -277,3 +277,60 @@ impl RebalanceListener for ExecListener {
         self.run(&event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tp(partition: i32) -> TopicPartition {
+        TopicPartition::new("t", partition)
+    }
+
+    fn announced() -> Announced {
+        Announced {
+            route: "r".into(),
+            source: "a".into(),
+            target: "b".into(),
+            worker: 2,
+        }
+    }
+
+    #[test]
+    fn exec_hands_the_event_to_the_command_as_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("event");
+        let listener = ExecListener {
+            command: "sh".into(),
+            args: vec!["-c".into(), format!("cat > {}", file.display())],
+        };
+        let announcer = Announcer::new(Arc::new(listener), announced(), "test".into()).unwrap();
+        announcer.assigned(&[tp(0)], &[tp(0), tp(1)]);
+        let event: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(event["event"], "assigned");
+        assert_eq!(
+            (&event["route"], &event["worker"]),
+            (&"r".into(), &2.into())
+        );
+        assert_eq!(event["old"].as_array().map(Vec::len), Some(1));
+        assert_eq!(event["new"][1]["partition"], 1);
+    }
+
+    struct Panics;
+
+    impl RebalanceListener for Panics {
+        fn assigned(&self, _: &RebalanceContext<'_>, _: &[TopicPartition], _: &[TopicPartition]) {
+            panic!("a listener of the user's");
+        }
+        fn revoked(&self, _: &RebalanceContext<'_>, _: &[TopicPartition]) {}
+        fn lost(&self, _: &RebalanceContext<'_>, _: &[TopicPartition]) {}
+    }
+
+    #[test]
+    fn a_listener_that_panics_is_called_again_and_hurts_nobody() {
+        let announcer = Announcer::new(Arc::new(Panics), announced(), "test".into()).unwrap();
+        announcer.assigned(&[], &[tp(0)]);
+        announcer.assigned(&[tp(0)], &[]);
+        announcer.revoked(&[tp(0)]);
+    }
+}
