@@ -97,11 +97,6 @@ pub enum Reason {
     },
     /// The source topic does not exist any more.
     SourceTopicGone,
-    /// The last stable offset does not move although the log grows: a hanging transaction.
-    OpenTransaction {
-        /// The last stable offset.
-        last_stable: i64,
-    },
     /// No progress for a while, with records to copy.
     NoProgress {
         /// The stage that holds it up.
@@ -149,7 +144,6 @@ impl Reason {
             Reason::Unreachable { .. } => "unreachable",
             Reason::SourceRefuses { .. } => "source_refuses",
             Reason::SourceTopicGone => "source_topic_gone",
-            Reason::OpenTransaction { .. } => "open_transaction",
             Reason::NoProgress { .. } => "no_progress",
             Reason::Rewinding => "rewinding",
             Reason::Client { .. } => "client",
@@ -219,10 +213,6 @@ impl std::fmt::Display for Reason {
             }
             Reason::SourceRefuses { detail } => write!(f, "the source refuses: {detail}"),
             Reason::SourceTopicGone => f.write_str("the source topic does not exist any more"),
-            Reason::OpenTransaction { last_stable } => write!(
-                f,
-                "blocked at last stable offset {last_stable}: a transaction is open at the source"
-            ),
             Reason::NoProgress { stage } => write!(
                 f,
                 "no progress, held up in {}",

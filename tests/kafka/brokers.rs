@@ -72,28 +72,46 @@ fn three(name: &str) -> Cluster {
     settings(Cluster::builder(name).brokers(3)).start().unwrap()
 }
 
-#[test]
-fn source_brokers_are_killed() {
+fn source_killed(topic: &str, shape: Shape) {
     let (pair, source) = (pair(), three("three-source"));
     Fault {
-        topic: "source-killed",
+        topic,
         source: &source,
         target: &pair.target,
         victim: &source,
-        shape: workers(2),
+        shape,
+    }
+    .strike();
+}
+
+fn target_killed(topic: &str, shape: Shape) {
+    let (pair, target) = (pair(), three("three-target"));
+    Fault {
+        topic,
+        source: &pair.source,
+        target: &target,
+        victim: &target,
+        shape,
     }
     .strike();
 }
 
 #[test]
+fn source_brokers_are_killed() {
+    source_killed("source-killed-w2", workers(2));
+}
+
+#[test]
+fn source_brokers_are_killed_with_handler_threads() {
+    source_killed("source-killed-h3", handlers(3));
+}
+
+#[test]
 fn target_brokers_are_killed() {
-    let (pair, target) = (pair(), three("three-target"));
-    Fault {
-        topic: "target-killed",
-        source: &pair.source,
-        target: &target,
-        victim: &target,
-        shape: handlers(3),
-    }
-    .strike();
+    target_killed("target-killed-h3", handlers(3));
+}
+
+#[test]
+fn target_brokers_are_killed_with_four_workers() {
+    target_killed("target-killed-w4", workers(4));
 }

@@ -145,6 +145,11 @@ fn instances_with_two_workers_join_and_leave() {
 }
 
 #[test]
+fn instances_with_four_workers_join_and_leave() {
+    join_and_leave("members-w4", workers(4));
+}
+
+#[test]
 fn instances_with_handler_threads_join_and_leave() {
     join_and_leave("members-h3", handlers(3));
 }
