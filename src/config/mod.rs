@@ -21,6 +21,7 @@ pub mod render;
 pub mod scalar;
 pub mod schema;
 pub mod secret;
+pub mod settings;
 pub mod spec;
 pub mod suggest;
 pub mod tree;

@@ -71,18 +71,15 @@ macro_rules! with_settings {
                 /// found later begin at their beginning.
                 pub start: Option<RawStart>,
                 /// What to do when records that were still to copy are gone from the source.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub on_gap: Option<RawOnGap>,
                 /// What to do with a record that cannot be delivered, once it stands alone as the
                 /// culprit. A step may have its own.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub on_error: Option<OnError>,
                 /// Where such records go with `on_error: dead_letter`.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub dead_letter: Option<RawDeadLetter>,
                 /// The handlers, in their order: `filter`, `rename`, `reformat`, `use`. None: every
                 /// record passes as it is.
-                #[schemars(with = "Option<Vec<StepSpec>>", extend("x-mirror-reload" = "live"))]
+                #[schemars(with = "Option<Vec<StepSpec>>")]
                 pub handlers: Option<Vec<Value>>,
                 /// How the target partition is picked: `match`, `key_hash`, `modulo`,
                 /// `round_robin`, `{ policy: NAME, on_fewer: stop | modulo }`, `{ fixed: N }` or
@@ -102,16 +99,12 @@ macro_rules! with_settings {
                 #[schemars(range(min = 1, max = 1024))]
                 pub producers: Option<usize>,
                 /// Creation and growth of target topics.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub topic_creation: Option<RawTopicCreation>,
                 /// Limits of each flow.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub limits: Option<RawRouteLimits>,
                 /// How often the committed offsets follow what is acknowledged.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub commit_interval: Option<DurationText>,
                 /// How often new topics and partitions are looked for.
-                #[schemars(extend("x-mirror-reload" = "live"))]
                 pub discovery_interval: Option<DurationText>,
                 /// Who is told about rebalances, after our own drain and commit: `log`,
                 /// `{ exec: [command, args…] }`, or a name that an embedding program registered.
@@ -136,7 +129,6 @@ raw! {
         #[schemars(required, range(min = 1, max = 1))]
         pub version: Option<u64>,
         /// Instances with one group share the partitions; part of every consumer group's name.
-        #[schemars(extend("x-mirror-reload" = "refused while running"))]
         pub group: Option<String>,
         /// The Kafka clusters by name (`a-z 0-9 _ -`).
         #[schemars(required)]
@@ -145,14 +137,13 @@ raw! {
         /// `rebalance_listener` replace as a whole.
         pub defaults: Option<RawDefaults>,
         /// Named chains of steps, for `use:`.
-        #[schemars(with = "Option<BTreeMap<String, Vec<StepSpec>>>", extend("x-mirror-reload" = "live"))]
+        #[schemars(with = "Option<BTreeMap<String, Vec<StepSpec>>>")]
         pub handlers: Option<BTreeMap<String, Vec<Value>>>,
         /// What is copied, by name (`a-z 0-9 _ -`). The name is the identity in reloads, metrics
         /// and consumer groups.
         #[schemars(required)]
         pub routes: Option<BTreeMap<String, RawRoute>>,
         /// Limits of the whole process.
-        #[schemars(extend("x-mirror-reload" = "refused while running"))]
         pub limits: Option<RawLimits>,
         /// How changes of the files are followed.
         pub reload: Option<RawReload>,
@@ -167,7 +158,6 @@ raw! {
     }
 
     /// A Kafka cluster.
-    #[schemars(extend("x-mirror-reload" = "reconnect"))]
     pub struct RawCluster {
         /// Where to connect first, `host:port` each.
         #[schemars(required, length(min = 1))]
@@ -302,7 +292,7 @@ with_settings! {
         #[schemars(required)]
         pub target: Option<OneOrMany>,
         /// Which source topics.
-        #[schemars(required, extend("x-mirror-reload" = "live"))]
+        #[schemars(required)]
         pub topics: Option<RawTopics>,
         /// The route's former name: it keeps that one's positions.
         pub was: Option<String>,
