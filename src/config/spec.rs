@@ -4,7 +4,7 @@
 //! be made offline; only `config::validate` makes them.
 
 use crate::config::secret::Secret;
-use crate::handler::Chain;
+use crate::handler::{Binding, BoundChain, Chain, ChainFault};
 use crate::partition::PolicySpec;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -203,6 +203,28 @@ pub struct RouteSpec {
     pub was: Option<Name>,
     /// The user's written word for changes that can reorder, repeat or lose.
     pub accept: Vec<Accept>,
+}
+
+impl RouteSpec {
+    /// The chain bound to a source topic of one flow. `None` if the route does not copy the topic.
+    ///
+    /// # Errors
+    /// What the topic cannot fill.
+    pub fn bind(
+        &self,
+        source: &Name,
+        target: &Name,
+        topic: &str,
+    ) -> Option<Result<BoundChain, ChainFault>> {
+        let selected_by = self.topics.selects(topic)?;
+        Some(self.chain.bind(&Binding {
+            route: self.name.as_str(),
+            source: source.as_str(),
+            target: target.as_str(),
+            topic,
+            selected_by,
+        }))
+    }
 }
 
 /// What the user accepts of a change.

@@ -2,8 +2,9 @@
 
 use super::fault::Place;
 use super::naming::TopicSoFar;
+use super::observer::{Observer, Way};
 use super::spec::StepSpec;
-use super::step::Step;
+use super::step::{Ran, Step};
 use super::{
     Binding, ChainFault, Failure, FailureCode, Reads, Registry, StepFailure, Targets, Verdict,
 };
@@ -167,6 +168,12 @@ impl BoundChain {
         self.pass_through.as_deref()
     }
 
+    /// Which way `record` takes in the step of index `step`: nothing of the record changes.
+    pub fn way(&self, step: usize, record: &Record<'_>) -> Way {
+        let step = self.steps.get(step);
+        step.map(|step| step.way(record)).unwrap_or_default()
+    }
+
     /// Runs the chain on one record. Outputs are appended to `out`; after a failure or a drop
     /// nothing was appended. Panics of handlers are caught here.
     ///
@@ -177,10 +184,23 @@ impl BoundChain {
         record: Record<'a>,
         out: &mut Vec<Record<'a>>,
     ) -> Result<Verdict, StepFailure> {
+        self.apply_observed(record, out, &mut ())
+    }
+
+    /// [`BoundChain::apply`], with somebody who is told of every step.
+    ///
+    /// # Errors
+    /// The first step's failure; it settles the whole input record.
+    pub fn apply_observed<'a, O: Observer>(
+        &'a self,
+        record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+        observer: &mut O,
+    ) -> Result<Verdict, StepFailure> {
         let base = out.len();
         out.push(record);
         for (index, step) in self.steps.iter().enumerate() {
-            if let Err(failure) = advance(step, base, out) {
+            if let Err(failure) = advance((index, step), base, out, observer) {
                 out.truncate(base);
                 return Err(StepFailure {
                     step: index,
@@ -198,18 +218,41 @@ impl BoundChain {
 
 /// Takes everything in `out` from `base` on through `step`. The common single record goes without
 /// a list in between.
-fn advance<'a>(step: &'a Step, base: usize, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+fn advance<'a, O: Observer>(
+    step: (usize, &'a Step),
+    base: usize,
+    out: &mut Vec<Record<'a>>,
+    observer: &mut O,
+) -> Result<(), Failure> {
     if out.len() == base + 1
         && let Some(record) = out.pop()
     {
-        step.run(record, out)?;
+        run(step, record, out, observer)?;
         return limit(out.len() - base);
     }
     for record in out.split_off(base) {
-        step.run(record, out)?;
+        run(step, record, out, observer)?;
         limit(out.len() - base)?;
     }
     Ok(())
+}
+
+fn run<'a, O: Observer>(
+    (index, step): (usize, &'a Step),
+    record: Record<'a>,
+    out: &mut Vec<Record<'a>>,
+    observer: &mut O,
+) -> Result<(), Failure> {
+    observer.enters(index, &record);
+    let before = out.len();
+    let ran = step.run(record, out);
+    match &ran {
+        Ok(Ran::Through) => observer.leaves(index, &out[before..], None),
+        Ok(Ran::Passed(failure)) | Err(failure) => {
+            observer.leaves(index, &out[before..], Some(failure));
+        }
+    }
+    ran.map(|_| ())
 }
 
 fn limit(outputs: usize) -> Result<(), Failure> {

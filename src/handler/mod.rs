@@ -16,6 +16,7 @@ mod fault;
 mod filter;
 mod json;
 mod naming;
+mod observer;
 mod operator;
 mod path;
 mod predicate;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use chain::{BoundChain, Chain, Cost};
 pub use json::Segment;
+pub use observer::{Observer, Way};
 pub(crate) use path::Field;
 pub use path::Path;
 pub use spec::StepSpec;

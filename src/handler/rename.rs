@@ -103,6 +103,14 @@ impl Rename {
         Ok((Self::Topic(bound), Some(after)))
     }
 
+    /// The entry of `to` that holds for `record`.
+    pub(crate) fn entry(&self, record: &Record<'_>) -> Option<usize> {
+        match self {
+            Self::Topic(choices) => first_that_holds(choices, record).ok().flatten(),
+            Self::Headers(_) | Self::Fields(_) => None,
+        }
+    }
+
     /// Whether it only gives the topic one name that is known when the topic is bound.
     pub(crate) fn is_static(&self) -> bool {
         match self {
@@ -153,17 +161,24 @@ impl Handler for Rename {
 }
 
 fn choose<'a>(choices: &'a [Choice], record: &Record<'_>) -> Result<Cow<'a, str>, Failure> {
-    for choice in choices {
+    if let Some(choice) = first_that_holds(choices, record)? {
+        return choices[choice].naming.name(record);
+    }
+    let detail = "no entry of `to` holds for the record".to_owned();
+    Err(Failure::new(FailureCode::DeniedTopic, detail))
+}
+
+fn first_that_holds(choices: &[Choice], record: &Record<'_>) -> Result<Option<usize>, Failure> {
+    for (index, choice) in choices.iter().enumerate() {
         let holds = match &choice.when {
             Some(predicate) => predicate.holds(record)?,
             None => true,
         };
         if holds {
-            return choice.naming.name(record);
+            return Ok(Some(index));
         }
     }
-    let detail = "no entry of `to` holds for the record".to_owned();
-    Err(Failure::new(FailureCode::DeniedTopic, detail))
+    Ok(None)
 }
 
 fn rename_headers<'a>(names: &'a [(String, String)], record: &mut Record<'a>) {

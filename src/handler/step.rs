@@ -3,6 +3,7 @@
 use super::fault::{Place, suggest};
 use super::filter::Filter;
 use super::naming::{TopicSoFar, add};
+use super::observer::Way;
 use super::predicate::Predicate;
 use super::reformat::Reformat;
 use super::rename::Rename;
@@ -29,6 +30,15 @@ enum Action {
     Rename(Rename),
     Reformat(Reformat),
     Use(Arc<dyn Handler>),
+}
+
+/// How a step that did not fail the record ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// It did its work.
+    Through,
+    /// It failed, and `on_error: pass` lets the record go on as it was.
+    Passed(Failure),
 }
 
 impl Step {
@@ -126,7 +136,7 @@ impl Step {
         &'a self,
         record: Record<'a>,
         out: &mut Vec<Record<'a>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Ran, Failure> {
         let before = out.len();
         let as_it_was = match self.on_error {
             Some(StepOnError::Pass) => Some(record.clone()),
@@ -136,7 +146,7 @@ impl Step {
         // pushed is cut off, and what it consumed is gone.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.attempt(record, out)));
         let failure = match outcome {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => return Ok(Ran::Through),
             Ok(Err(failure)) => failure,
             Err(_) => Failure::new(FailureCode::Panic, "the step panicked"),
         };
@@ -144,7 +154,7 @@ impl Step {
         match as_it_was {
             Some(record) => {
                 out.push(record);
-                Ok(())
+                Ok(Ran::Passed(failure))
             }
             None => Err(failure),
         }
@@ -158,6 +168,17 @@ impl Step {
             return Ok(());
         }
         self.action.handler().handle(record, out)
+    }
+
+    /// Which way `record` takes, without taking it.
+    pub(crate) fn way(&self, record: &Record<'_>) -> Way {
+        let when = self.when.as_ref();
+        let when = when.and_then(|when| when.holds(record).ok());
+        let entry = match &self.action {
+            Action::Rename(rename) if when != Some(false) => rename.entry(record),
+            _ => None,
+        };
+        Way { when, entry }
     }
 
     /// The step's own `on_error` as the engine knows it. `pass` never fails.

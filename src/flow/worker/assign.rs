@@ -6,7 +6,7 @@ use crate::config::spec::{CreationMode, GroupProtocol};
 use crate::flow::scout::{Inquiry, Position, Resolution, distinct_topics, report_gap};
 use crate::flow::target::{Ask, Duty, Need, Needs};
 use crate::flow::tracker::Tracker;
-use crate::handler::{Binding, BoundChain};
+use crate::handler::BoundChain;
 use crate::observe::{Counters, PartitionView, Reason};
 use crate::partition::{OnFewer, PolicySpec};
 use crate::plane::{Offset, Sink, Source, SourceFault};
@@ -161,16 +161,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn bind(&self, topic: &Arc<str>) -> Option<Arc<BoundChain>> {
-        let route = &self.spec.route;
-        let selected_by = route.topics.selects(topic)?;
-        let binding = Binding {
-            route: route.name.as_str(),
-            source: self.spec.source.name.as_str(),
-            target: self.spec.target.name.as_str(),
-            topic,
-            selected_by,
-        };
-        match route.chain.bind(&binding) {
+        let (source, target) = (&self.spec.source.name, &self.spec.target.name);
+        match self.spec.route.bind(source, target, topic)? {
             Ok(bound) => Some(Arc::new(bound)),
             Err(fault) => {
                 tracing::error!(event = "chain_unbound", subject = %self.subject, topic = %topic,

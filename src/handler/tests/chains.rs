@@ -3,8 +3,8 @@
 use crate::config::spec::OnError;
 use crate::handler::sample::{headers_of, record, value_of, with_headers};
 use crate::handler::{
-    Binding, BoundChain, Chain, ChainFault, Cost, Failure, FailureCode, Handler, Reads, Registry,
-    StepFailure, StepSpec, Verdict,
+    Binding, BoundChain, Chain, ChainFault, Cost, Failure, FailureCode, Handler, Observer, Reads,
+    Registry, StepFailure, StepSpec, Verdict,
 };
 use crate::record::{Headers, Record};
 use regex::Regex;
@@ -290,4 +290,55 @@ fn depth_is_limited() {
     let bound = bind(&json!([{"filter": {"keep": {"value.a": 1}}}]));
     let outcome = bound.apply(record(None, Some(&deep)), &mut Vec::new());
     assert_eq!(code(outcome), (0, FailureCode::TooDeep));
+}
+
+/// What an observer was told, a line each.
+#[derive(Default)]
+struct Diary(Vec<String>);
+
+impl Observer for Diary {
+    fn enters(&mut self, step: usize, record: &Record<'_>) {
+        self.0.push(format!("{step} < {}", record.topic));
+    }
+
+    fn leaves(&mut self, step: usize, out: &[Record<'_>], failure: Option<&Failure>) {
+        let topics: Vec<&str> = out.iter().map(|r| r.topic.as_ref()).collect();
+        let code = failure.map_or("", |f| f.code.as_str());
+        self.0.push(
+            format!("{step} > {} {code}", topics.join("+"))
+                .trim_end()
+                .to_owned(),
+        );
+    }
+}
+
+#[test]
+fn an_observer_sees_every_step_of_every_record() {
+    let bound = bind(&json!([
+        {"use": "doubles"},
+        {"reformat": {"extract": "value.a"}, "on_error": "pass"},
+        {"rename": {"to": [{"topic": "x", "when": "tombstone"}, {"topic": "y"}]}},
+        {"filter": {"drop": {"topic": "y"}}},
+    ]));
+    let (mut diary, mut out) = (Diary::default(), Vec::new());
+    let outcome = bound.apply_observed(record(Some("k"), Some("{}")), &mut out, &mut diary);
+    assert_eq!(outcome, Ok(Verdict::Dropped { step: 3 }));
+    let told = [
+        "0 < t",
+        "0 > t+t",
+        "1 < t",
+        "1 > t absent",
+        "1 < t",
+        "1 > t absent",
+        "2 < t",
+        "2 > y",
+        "2 < t",
+        "2 > y",
+        "3 < y",
+        "3 >",
+        "3 < y",
+        "3 >",
+    ];
+    assert_eq!(diary.0, told);
+    assert_eq!(bound.way(2, &record(Some("k"), Some("{}"))).entry, Some(1));
 }
