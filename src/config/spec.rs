@@ -4,7 +4,7 @@
 //! be made offline; only `config::validate` makes them.
 
 use crate::config::secret::Secret;
-use crate::handler::{Binding, BoundChain, Chain, ChainFault};
+use crate::handler::{Binding, BoundChain, Chain, ChainFault, Clock};
 use crate::partition::PolicySpec;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -215,6 +215,7 @@ impl RouteSpec {
         source: &Name,
         target: &Name,
         topic: &str,
+        clock: Clock,
     ) -> Option<Result<BoundChain, ChainFault>> {
         let selected_by = self.topics.selects(topic)?;
         Some(self.chain.bind(&Binding {
@@ -223,6 +224,8 @@ impl RouteSpec {
             target: target.as_str(),
             topic,
             selected_by,
+            clock,
+            record_bytes: self.record_bytes,
         }))
     }
 }

@@ -1,6 +1,7 @@
 //! A chain: compiled once, bound once per source topic, applied to each record.
 
 use super::fault::Place;
+use super::limit::{bytes_of, check_together};
 use super::naming::TopicSoFar;
 use super::observer::{Observer, Way};
 use super::spec::StepSpec;
@@ -230,9 +231,13 @@ fn advance<'a, O: Observer>(
         run(step, record, out, observer)?;
         return limit(out.len() - base);
     }
+    let mut bytes = 0;
     for record in out.split_off(base) {
+        let before = out.len();
         run(step, record, out, observer)?;
         limit(out.len() - base)?;
+        bytes += out[before..].iter().map(bytes_of).sum::<usize>();
+        check_together(bytes)?;
     }
     Ok(())
 }

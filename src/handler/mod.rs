@@ -12,9 +12,12 @@ use std::fmt;
 use std::sync::Arc;
 
 mod chain;
+mod clock;
 mod fault;
 mod filter;
 mod json;
+mod limit;
+mod moment;
 mod naming;
 mod observer;
 mod operator;
@@ -32,6 +35,7 @@ mod template;
 mod tests;
 
 pub use chain::{BoundChain, Chain, Cost};
+pub use clock::Clock;
 pub use json::Segment;
 pub use observer::{Observer, Way};
 pub(crate) use path::Field;
@@ -80,7 +84,8 @@ pub enum FailureCode {
     RecordTooLarge,
     /// The target refuses this record: invalid (a null key on a compacted topic, for instance).
     InvalidRecord,
-    /// The target refuses this record: its timestamp is out of the topic's range.
+    /// A timestamp that no record can have, or that the target refuses: it is out of the topic's
+    /// range.
     InvalidTimestamp,
 }
 
@@ -214,6 +219,10 @@ pub struct Binding<'a> {
     pub topic: &'a str,
     /// The include regex that selected the topic; its named captures feed templates.
     pub selected_by: &'a Regex,
+    /// What tells the time, where a step asks.
+    pub clock: Clock,
+    /// `limits.record`: what a step makes of a record may not take more.
+    pub record_bytes: Option<u64>,
 }
 
 /// The target topics that a bound chain can write.

@@ -1,6 +1,8 @@
 //! Templates: text with `{…}`, compiled once, its constants resolved when a topic is bound.
 
 use super::fault::{Place, suggest};
+use super::limit::RecordLimit;
+use super::moment::Pattern;
 use super::path::{Path, ROOTS};
 use super::{Binding, Failure, FailureCode, Reads};
 use crate::record::Record;
@@ -13,6 +15,7 @@ const PLACEHOLDERS: [&str; 4] = ["source", "target", "route", "source_topic"];
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
+    limit: RecordLimit,
 }
 
 /// What a template depends on.
@@ -36,13 +39,18 @@ enum Piece {
     /// A named capture of the include regex.
     Capture(String),
     Path(Path),
+    /// The timestamp in a pattern.
+    Moment(Pattern),
 }
 
 impl Template {
     /// Compiles `text`, reporting mistakes at `place`.
     pub(crate) fn compile(text: &str, place: &Place<'_>) -> Option<Self> {
         match parse(text) {
-            Ok(pieces) => Some(Self { pieces }),
+            Ok(pieces) => Some(Self {
+                pieces,
+                limit: RecordLimit::default(),
+            }),
             Err(message) => place.fault_with_help(
                 message,
                 "a template is text with `{placeholder}`; `{{` and `}}` are braces",
@@ -64,8 +72,8 @@ impl Template {
                 Piece::Route => binding.route,
                 Piece::SourceTopic => binding.topic,
                 Piece::Capture(name) => capture(name, binding)?,
-                Piece::Path(path) => {
-                    bound.push(Piece::Path(path.clone()));
+                Piece::Path(_) | Piece::Moment(_) => {
+                    bound.push(piece.clone());
                     continue;
                 }
             };
@@ -74,14 +82,17 @@ impl Template {
                 _ => bound.push(Piece::Text(text.to_owned())),
             }
         }
-        Ok(Self { pieces: bound })
+        Ok(Self {
+            pieces: bound,
+            limit: RecordLimit::of(binding.record_bytes),
+        })
     }
 
     /// What it depends on.
     pub(crate) fn varies(&self) -> Varies {
         let varies = self.pieces.iter().map(|piece| match piece {
             Piece::Path(Path::Topic) => Varies::ByTopic,
-            Piece::Path(_) => Varies::ByRecord,
+            Piece::Path(_) | Piece::Moment(_) => Varies::ByRecord,
             _ => Varies::Never,
         });
         varies.max().unwrap_or(Varies::Never)
@@ -114,7 +125,7 @@ impl Template {
     /// Its bytes for `record`; of a bound template.
     ///
     /// # Errors
-    /// A path that is absent or null, or that cannot be read.
+    /// A path that is absent or null, or that cannot be read; more bytes than a record may take.
     pub(crate) fn render<'t>(&'t self, record: &Record<'_>) -> Result<Cow<'t, [u8]>, Failure> {
         match self.pieces.as_slice() {
             [] => return Ok(Cow::Borrowed(b"")),
@@ -129,14 +140,29 @@ impl Template {
                     Some(bytes) => out.extend_from_slice(&bytes),
                     None => return Err(absent(path)),
                 },
+                Piece::Moment(pattern) => {
+                    out.extend_from_slice(moment(pattern, record)?.as_bytes())
+                }
                 _ => {
                     let detail = "the template was not bound to a topic".to_owned();
                     return Err(Failure::new(FailureCode::Template, detail));
                 }
             }
+            self.limit.check_bytes(out.len())?;
         }
         Ok(Cow::Owned(out))
     }
+}
+
+/// The record's timestamp in a pattern.
+fn moment(pattern: &Pattern, record: &Record<'_>) -> Result<String, Failure> {
+    let Some(timestamp) = record.timestamp else {
+        return Err(absent(&Path::Timestamp));
+    };
+    pattern.format(timestamp).ok_or_else(|| {
+        let detail = "the timestamp is out of the calendar's range".to_owned();
+        Failure::new(FailureCode::Template, detail)
+    })
 }
 
 /// The failure of a path that must be there.
@@ -223,6 +249,9 @@ fn parse_placeholder(name: &str) -> Result<Piece, String> {
         "source_topic" => return Ok(Piece::SourceTopic),
         _ => {}
     }
+    if let Some(pattern) = name.strip_prefix("timestamp:") {
+        return Pattern::compile(pattern).map(Piece::Moment);
+    }
     let first = name.find(['.', '[']).unwrap_or(name.len());
     if first < name.len() || ROOTS.contains(&name) {
         let path = Path::parse(name)?;
@@ -254,9 +283,12 @@ mod tests {
             target: "us",
             topic,
             selected_by: &regex,
+            clock: crate::handler::Clock::default(),
+            record_bytes: None,
         };
         Template {
             pieces: parse(text)?,
+            limit: RecordLimit::default(),
         }
         .bind(&binding)
     }
@@ -299,6 +331,10 @@ mod tests {
         assert_eq!(filled("{header.none}"), Err(FailureCode::Absent));
         assert_eq!(filled("{key.x}"), Err(FailureCode::NotJson));
         assert_eq!(filled(r#"{value["a"]}"#).as_deref(), Ok("1.50"));
+        assert_eq!(
+            filled("{timestamp:%Y.%m.%d %H:%M:%S} {timestamp}").as_deref(),
+            Ok("1970.01.01 00:00:01 1234")
+        );
     }
 
     #[test]
@@ -312,6 +348,8 @@ mod tests {
             "{value.}",
             "{value.x[*]}",
             "{valeu.x}",
+            "{timestamp:}",
+            "{timestamp:yyyy}",
         ] {
             assert!(parse(text).is_err(), "{text:?}");
         }

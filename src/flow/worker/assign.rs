@@ -6,7 +6,7 @@ use crate::config::spec::{CreationMode, GroupProtocol};
 use crate::flow::scout::{Inquiry, Position, Resolution, distinct_topics, report_gap};
 use crate::flow::target::{Ask, Duty, Need, Needs};
 use crate::flow::tracker::Tracker;
-use crate::handler::BoundChain;
+use crate::handler::{BoundChain, Clock};
 use crate::observe::{Counters, PartitionView, Reason};
 use crate::partition::{OnFewer, PolicySpec};
 use crate::plane::{Offset, Sink, Source, SourceFault};
@@ -162,7 +162,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     fn bind(&self, topic: &Arc<str>) -> Option<Arc<BoundChain>> {
         let (source, target) = (&self.spec.source.name, &self.spec.target.name);
-        match self.spec.route.bind(source, target, topic)? {
+        match self.spec.route.bind(source, target, topic, Clock::System)? {
             Ok(bound) => Some(Arc::new(bound)),
             Err(fault) => {
                 tracing::error!(event = "chain_unbound", subject = %self.subject, topic = %topic,

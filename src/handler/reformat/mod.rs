@@ -10,6 +10,7 @@ use self::set::Assignment;
 use self::split::Split;
 use self::unset::Removal;
 use super::fault::Place;
+use super::limit::RecordLimit;
 use super::spec::ReformatSpec;
 use super::{Binding, Failure, Handler, Reads};
 use crate::record::Record;
@@ -19,7 +20,14 @@ const SUPPORTED: &str = "`set`, `unset`, `split`, `rekey`, `hoist` and `extract`
 
 /// A compiled reformat.
 #[derive(Clone, Debug)]
-pub(crate) enum Reformat {
+pub(crate) struct Reformat {
+    action: Action,
+    limit: RecordLimit,
+}
+
+/// What a reformat does: a closed set.
+#[derive(Clone, Debug)]
+enum Action {
     /// Removals, then assignments.
     Edit(Vec<Removal>, Vec<Assignment>),
     /// One record for each element of an array.
@@ -31,6 +39,26 @@ pub(crate) enum Reformat {
 impl Reformat {
     /// Compiles `spec`, reporting mistakes at `place`.
     pub(crate) fn compile(spec: &ReformatSpec, place: &Place<'_>) -> Option<Self> {
+        Some(Self {
+            action: Action::compile(spec, place)?,
+            limit: RecordLimit::default(),
+        })
+    }
+
+    /// Resolves what is constant for the bound topic.
+    ///
+    /// # Errors
+    /// A template that the topic cannot fill.
+    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+        Ok(Self {
+            action: self.action.bind(binding)?,
+            limit: RecordLimit::of(binding.record_bytes),
+        })
+    }
+}
+
+impl Action {
+    fn compile(spec: &ReformatSpec, place: &Place<'_>) -> Option<Self> {
         refuse_later(spec, place)?;
         let edits = spec.set.is_some() || spec.unset.is_some();
         let others = [
@@ -62,11 +90,7 @@ impl Reformat {
         Some(Self::Edit(removals?, assignments?))
     }
 
-    /// Resolves what is constant for the bound topic.
-    ///
-    /// # Errors
-    /// A template that the topic cannot fill.
-    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+    fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
         let Self::Edit(removals, assignments) = self else {
             return Ok(self.clone());
         };
@@ -78,14 +102,14 @@ impl Reformat {
 
 impl Handler for Reformat {
     fn reads(&self) -> Reads {
-        match self {
-            Self::Edit(removals, assignments) => {
+        match &self.action {
+            Action::Edit(removals, assignments) => {
                 let removals = removals.iter().map(Removal::reads);
                 let reads = removals.chain(assignments.iter().map(Assignment::reads));
                 reads.max().unwrap_or(Reads::Nothing)
             }
-            Self::Split(_) => Reads::Value,
-            Self::Body(body) => body.reads(),
+            Action::Split(_) => Reads::Value,
+            Action::Body(body) => body.reads(),
         }
     }
 
@@ -94,18 +118,20 @@ impl Handler for Reformat {
         mut record: Record<'a>,
         out: &mut Vec<Record<'a>>,
     ) -> Result<(), Failure> {
-        match self {
-            Self::Edit(removals, assignments) => {
+        match &self.action {
+            Action::Edit(removals, assignments) => {
                 for removal in removals {
                     removal.apply(&mut record)?;
                 }
                 for assignment in assignments {
                     assignment.apply(&mut record)?;
+                    self.limit.check(&record)?;
                 }
             }
-            Self::Split(split) => return split.apply(record, out),
-            Self::Body(body) => body.apply(&mut record)?,
+            Action::Split(split) => return split.apply(record, self.limit, out),
+            Action::Body(body) => body.apply(&mut record)?,
         }
+        self.limit.check(&record)?;
         out.push(record);
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::handler::chain::MAX_OUTPUTS;
 use crate::handler::fault::Place;
 use crate::handler::json::scan;
 use crate::handler::json::splice::Site;
+use crate::handler::limit::{RecordLimit, bytes_of, check_together};
 use crate::handler::path::Path;
 use crate::handler::spec::{SplitSpec, WhenEmpty};
 use crate::handler::template::absent;
@@ -59,6 +60,7 @@ impl Split {
     pub(super) fn apply<'a>(
         &'a self,
         mut record: Record<'a>,
+        limit: RecordLimit,
         out: &mut Vec<Record<'a>>,
     ) -> Result<(), Failure> {
         let Some(document) = record.value.take() else {
@@ -91,6 +93,7 @@ impl Split {
         // The elements differ, the frame around them does not: it is built once.
         let frame = self.frame(&document)?;
         let site = Site::find(&frame, self.into.segments())?;
+        let mut bytes = 0;
         for (index, element) in elements.into_iter().enumerate() {
             let mut output = record.clone();
             output.value = Some(Cow::Owned(site.write(&frame, &document[element])));
@@ -98,6 +101,9 @@ impl Split {
                 let index = index.to_string().into_bytes();
                 set_header(&mut output, name, Some(Cow::Owned(index)));
             }
+            limit.check(&output)?;
+            bytes += bytes_of(&output);
+            check_together(bytes)?;
             out.push(output);
         }
         Ok(())

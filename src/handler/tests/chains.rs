@@ -3,8 +3,8 @@
 use crate::config::spec::OnError;
 use crate::handler::sample::{headers_of, record, value_of, with_headers};
 use crate::handler::{
-    Binding, BoundChain, Chain, ChainFault, Cost, Failure, FailureCode, Handler, Observer, Reads,
-    Registry, StepFailure, StepSpec, Verdict,
+    Binding, BoundChain, Chain, ChainFault, Clock, Cost, Failure, FailureCode, Handler, Observer,
+    Reads, Registry, StepFailure, StepSpec, Verdict,
 };
 use crate::record::{Headers, Record};
 use regex::Regex;
@@ -41,6 +41,9 @@ pub(super) fn compile(steps: &Value) -> Result<Chain, Vec<ChainFault>> {
     Chain::compile(&steps, &registry)
 }
 
+/// What the clock of the tests says.
+pub(super) const NOW: i64 = 1_700_000_000_000;
+
 pub(super) fn bind_to(steps: &Value, topic: &str, regex: &str) -> Result<BoundChain, ChainFault> {
     let selected_by = Regex::new(regex).expect("a regex");
     compile(steps).expect("a chain").bind(&Binding {
@@ -49,7 +52,24 @@ pub(super) fn bind_to(steps: &Value, topic: &str, regex: &str) -> Result<BoundCh
         target: "us",
         topic,
         selected_by: &selected_by,
+        clock: Clock::Fixed(NOW),
+        record_bytes: None,
     })
+}
+
+/// Bound with `limits.record`.
+pub(super) fn bind_within(steps: &Value, record_bytes: u64) -> BoundChain {
+    let selected_by = Regex::new("^t$").expect("a regex");
+    let bound = compile(steps).expect("a chain").bind(&Binding {
+        route: "r",
+        source: "eu",
+        target: "us",
+        topic: "t",
+        selected_by: &selected_by,
+        clock: Clock::Fixed(NOW),
+        record_bytes: Some(record_bytes),
+    });
+    bound.expect("bound")
 }
 
 pub(super) fn bind(steps: &Value) -> BoundChain {
@@ -282,6 +302,41 @@ fn outputs_are_limited() {
     let bound = bind(&json!([{"reformat": {"split": {"array": "value"}}}]));
     let outcome = bound.apply(record(None, Some(&list)), &mut Vec::new());
     assert_eq!(code(outcome), (0, FailureCode::TooMany));
+}
+
+#[test]
+fn what_a_step_makes_is_limited() {
+    let rows = [
+        json!({"set": {"value.a": "{value}", "value.b": "{value}"}}),
+        json!({"set": {"header.a": "{value}{value}"}}),
+        json!({"set": {"key": "{value}{value}{value}"}}),
+        json!({"hoist": "a-name-that-does-not-fit-any-more-into-the-record"}),
+        json!({"split": {"array": "value.l", "into": "value.x", "carry": ["value.a", "value.l"]}}),
+    ];
+    let value = r#"{"a":"0123456789","l":["0123456789",2]}"#;
+    for reformat in rows {
+        let outcome = |bytes: u64| {
+            let bound = bind_within(&json!([{"reformat": reformat}]), bytes);
+            let outcome = bound.apply(record(Some("k"), Some(value)), &mut Vec::new());
+            outcome.map_err(|f| f.failure.code)
+        };
+        assert_eq!(outcome(50), Err(FailureCode::TooLarge), "{reformat}");
+        assert_eq!(outcome(400), Ok(Verdict::Forward), "{reformat}");
+    }
+}
+
+#[test]
+fn a_chain_that_doubles_does_not_grow_without_bound() {
+    let twice = json!({"reformat": {"set": {"value": "{value}{value}"}}});
+    let bound = bind_within(&json!(vec![twice; 40]), 1 << 20);
+    let outcome = bound.apply(record(None, Some("0123456789")), &mut Vec::new());
+    assert_eq!(code(outcome), (16, FailureCode::TooLarge));
+    let carried = "x".repeat(1 << 20);
+    let value = format!(r#"{{"c":"{carried}","l":[{}1]}}"#, "1,".repeat(999));
+    let split = json!({"array": "value.l", "into": "value.x", "carry": ["value.c"]});
+    let bound = bind(&json!([{"reformat": {"split": split}}]));
+    let outcome = bound.apply(record(None, Some(&value)), &mut Vec::new());
+    assert_eq!(code(outcome), (0, FailureCode::TooLarge));
 }
 
 #[test]
