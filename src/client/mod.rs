@@ -4,6 +4,7 @@
 //! - [`native`]: the one module with `unsafe`; calls what the `rdkafka` crate does not wrap
 //! - [`consumer`]: a group member that fetches batches and reports rebalances as events
 //! - [`producer`]: enqueue in order, one outcome per record
+//! - [`reader`]: reads partitions without a group
 //! - [`admin`]: bounded questions to a cluster and changes of its topics
 //!
 //! In this plane (de)compression happens on librdkafka's own threads (KIP-3's wish to keep it off
@@ -13,4 +14,5 @@ pub mod admin;
 pub mod consumer;
 pub mod native;
 pub mod producer;
+pub mod reader;
 pub mod settings;

@@ -259,6 +259,33 @@ pub fn observer(cluster: &ClusterSpec, group: &str) -> ClientConfig {
     config
 }
 
+/// Which records are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Those of ended transactions that were not aborted, and those of none: what is copied.
+    Committed,
+    /// All.
+    Uncommitted,
+}
+
+/// Settings of a client that reads partitions with a group's name and never joins it.
+pub fn reader(cluster: &ClusterSpec, group: &str, isolation: Isolation) -> ClientConfig {
+    let mut config = observer(cluster, group);
+    default(&mut config, cluster, "fetch.message.max.bytes", "1048576");
+    default(&mut config, cluster, "fetch.queue.backoff.ms", "20");
+    // Read much faster than looked at: what waits is bounded by this, in all.
+    default(&mut config, cluster, "queued.max.messages.kbytes", "16384");
+    config
+        .set("enable.auto.offset.store", "false")
+        .set("check.crcs", "true")
+        .set("enable.partition.eof", "true");
+    match isolation {
+        Isolation::Committed => config.set("isolation.level", "read_committed"),
+        Isolation::Uncommitted => config.set("isolation.level", "read_uncommitted"),
+    };
+    config
+}
+
 /// Settings of an idempotent producer whose batches hold at most `batch_bytes`.
 pub fn producer(
     cluster: &ClusterSpec,
