@@ -170,11 +170,20 @@ fn summary(found: &[Diagnostic]) -> String {
         .iter()
         .filter(|d| d.severity() == Severity::Error)
         .count();
-    match (errors, found.len() - errors) {
+    let warnings = found.len() - errors;
+    let sum = match (errors, warnings) {
         (0, 0) => "ok".to_owned(),
         (0, warnings) => format!("ok, {}", count(warnings, "warning")),
         (errors, 0) => count(errors, "error"),
         (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
+    };
+    match found
+        .iter()
+        .find(|d| d.severity() == Severity::Error)
+        .or(found.first())
+    {
+        Some(first) => format!("{sum}; `mirror explain {}` tells more", first.code.as_str()),
+        None => sum,
     }
 }
 
@@ -261,7 +270,8 @@ mod tests {
         let (outcome, _, err) = check(&text, PLAIN, Warnings::Deny, Demand::Sound);
         assert_eq!(outcome.code(), 3);
         assert!(
-            err.contains("warning[W0601]") && err.ends_with("ok, 1 warning\n"),
+            err.contains("warning[W0601]")
+                && err.ends_with("ok, 1 warning; `mirror explain W0601` tells more\n"),
             "{err}"
         );
         let (outcome, _, _) = check(&text, PLAIN, Warnings::Allow, Demand::Sound);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 mod ask;
 pub mod check;
+mod explain;
 mod files;
 pub mod link;
 pub mod manual;
@@ -74,6 +75,8 @@ pub enum Command {
     Sandbox(sandbox::SandboxArgs),
     /// Print the JSON schema of the file
     Schema,
+    /// Tell what a code means, or what a setting is for
+    Explain(explain::ExplainArgs),
     /// Print a completion script
     Completions {
         /// For this shell
@@ -260,6 +263,7 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
             text::out(&(program.schema)());
             Exit::Done
         }
+        Command::Explain(args) => explain::explain(&args),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::man(folder.as_deref()),
         Command::Version => version::version(),

@@ -41,6 +41,28 @@ fn colour(choice: ColorChoice, terminal: bool) -> Colour {
     }
 }
 
+/// Columns of the terminal that text may take: `COLUMNS` where it is set, at most 100.
+fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    columns.unwrap_or(100).clamp(20, 100)
+}
+
+/// One paragraph in lines that fit the terminal.
+pub(super) fn wrap(paragraph: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in paragraph.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if shown_width(line) + 1 + shown_width(word) <= width() => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 /// Rows of cells as columns; the last cell of a row is as long as it likes.
 pub(super) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);

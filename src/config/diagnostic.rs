@@ -1,6 +1,7 @@
 //! A diagnostic: one thing to say about a configuration, with its code and its place.
 
 use crate::config::place::{Place, Position};
+use crate::config::story::Story;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -40,6 +41,20 @@ macro_rules! codes {
                 match self {
                     $(Code::$name => $text,)*
                 }
+            }
+
+            /// The long story: what it means, why it is so, an example that is wrong and one that
+            /// is right. A code without a story does not compile.
+            pub fn story(self) -> Story {
+                match self {
+                    $(Code::$name => Story::of(include_str!(concat!("stories/", $text, ".md"))),)*
+                }
+            }
+
+            /// The code of that text, in any case.
+            pub fn named(text: &str) -> Option<Self> {
+                let mut codes = Self::ALL.iter();
+                codes.find(|code| code.as_str().eq_ignore_ascii_case(text)).copied()
             }
         }
     };
@@ -128,6 +143,8 @@ codes! {
     BreaksOrder = "W0605",
     /// A setting that has no effect.
     NoEffect = "W0606",
+    /// A pattern of `include:` that matches no file.
+    NothingIncluded = "W0607",
 }
 
 impl Code {

@@ -3,7 +3,7 @@
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::interpolate::{self, Environment};
 use crate::config::mask;
-use crate::config::place::Sources;
+use crate::config::place::{Place, Sources};
 use crate::config::pointer;
 use crate::config::tree::{self, Tree};
 use regex::Regex;
@@ -162,7 +162,13 @@ fn includes(tree: &Tree, sources: &Sources, found: &mut Vec<Diagnostic>) -> Vec<
                 let message = "`*` and `?` may stand in the file name only";
                 found.push(Diagnostic::new(Code::Unreadable, place, message));
             }
-            (Some(name), _) if is_pattern(&name) => files.extend(matching(parent, &name)),
+            (Some(name), Some(place)) if is_pattern(&name) => {
+                let matching = matching(parent, &name);
+                if matching.is_empty() {
+                    found.push(nothing_matches(place, parent));
+                }
+                files.extend(matching);
+            }
             (_, Some(place)) if !path.exists() => {
                 let message = format!("{} does not exist", path.display());
                 found.push(Diagnostic::new(Code::Unreadable, place, message));
@@ -171,6 +177,20 @@ fn includes(tree: &Tree, sources: &Sources, found: &mut Vec<Diagnostic>) -> Vec<
         }
     }
     files
+}
+
+/// An empty folder may be meant; a misspelt one is not, and its routes would be missing.
+fn nothing_matches(place: Place, folder: &Path) -> Diagnostic {
+    let shown = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let help = match shown.is_dir() {
+        true => format!("no file of {} has such a name", shown.display()),
+        false => format!("there is no folder {}", shown.display()),
+    };
+    let message = "the pattern matches no file";
+    Diagnostic::new(Code::NothingIncluded, place, message).help(help)
 }
 
 fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
@@ -223,6 +243,10 @@ mod tests {
         let reading = read(&[file.clone(), folder.path().join("none.yaml")], &|_| None);
         assert_eq!(reading.found.len(), 3, "{:?}", reading.found);
         assert!(reading.found.iter().all(|d| d.code == Code::Unreadable));
+        std::fs::write(&file, "include: ['x*.yaml', 'no/*.yaml']\n").unwrap();
+        let found = read(std::slice::from_ref(&file), &|_| None).found;
+        assert!(found.iter().all(|d| d.code == Code::NothingIncluded));
+        assert_eq!(found.len(), 2, "{found:?}");
         std::fs::write(&file, [0xff, 0xfe]).unwrap();
         assert_eq!(read(&[file], &|_| None).found[0].code, Code::Unreadable);
     }

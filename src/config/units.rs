@@ -39,6 +39,15 @@ impl Unit {
         }
     }
 
+    /// What is written there, in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Unit::Duration => "a duration such as `500ms`, `10s` or `1h30m`",
+            Unit::Size => "a size such as `64KiB`, `1GiB` or `10MB`",
+            Unit::Ratio => "a ratio such as `1%`",
+        }
+    }
+
     /// The unit of that word.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|u| u.as_str() == name)
