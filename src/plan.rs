@@ -1,24 +1,35 @@
 //! The plan: what a wanted configuration changes about the running one. A pure difference.
 //!
-//! First start is the difference with nothing, so start and reload are one code path.
+//! First start is the difference with nothing, so start and reload are one code path. The plan that
+//! is shown is the plan that is applied: [`Plan::between`] makes both, and [`Report`] is what is
+//! seen of it, in `mirror plan` as in the verdict of a reload.
 
-use crate::config::spec::{Name, RouteSpec, Spec};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use crate::config::spec::{ClusterSpec, Name, RouteSpec, Spec};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 mod changed;
+mod demand;
+mod report;
+pub mod setting;
+mod shown;
+#[cfg(test)]
+mod tests;
 
-pub use changed::changed_settings;
+pub use changed::Changed;
+pub use demand::{Cause, Demand, Said};
+pub use report::{FlowReport, Positions, Report, RouteReport, Tally, Verb};
+pub use setting::{Class, Setting};
 
 /// What becomes of every route, and what cannot change while the process runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The change of each route that is running or wanted.
     pub routes: BTreeMap<Name, Change>,
-    /// Changes that only a new process can make; with one of them nothing is applied.
-    pub refused: Vec<Refused>,
+    /// Settings of the process that differ.
+    pub process: Vec<Changed>,
+    /// The words that the changes need, said or not.
+    pub demands: Vec<Demand>,
 }
 
 /// What becomes of one route.
@@ -26,75 +37,47 @@ pub struct Plan {
 pub enum Change {
     /// It is new.
     Start(Arc<RouteSpec>),
-    /// It goes on with other settings; positions are kept.
-    Restart {
-        /// The settings that differ, as named in the file.
-        changed: Vec<String>,
-        /// What it becomes.
-        wanted: Arc<RouteSpec>,
-    },
+    /// It goes on with other settings.
+    Alter(Alteration),
+    /// It is not wanted any more.
+    Stop(Arc<RouteSpec>),
+    /// Nothing that runs differs; the words about it may.
+    Keep(Arc<RouteSpec>),
+}
+
+/// A route that goes on with other settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alteration {
+    /// What it becomes.
+    pub wanted: Arc<RouteSpec>,
+    /// The settings that differ, those of its clusters among them.
+    pub changed: Vec<Changed>,
+    /// What becomes of each flow that runs or is wanted.
+    pub flows: Vec<FlowChange>,
+}
+
+/// What becomes of one flow of a route that goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowChange {
+    /// The source cluster.
+    pub source: Name,
+    /// The target cluster.
+    pub target: Name,
+    /// What is done.
+    pub action: FlowAction,
+}
+
+/// What is done about a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowAction {
+    /// It is new.
+    Start,
     /// It is not wanted any more.
     Stop,
-    /// It is not touched.
+    /// Nothing.
     Keep,
-}
-
-/// A setting that is fixed for the life of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fixed {
-    /// `group`: the names of all consumer groups, and so all positions, hang on it.
-    Group,
-    /// `limits.memory`: divided over the routes at start.
-    Memory,
-    /// `admin`: the listening sockets.
-    Admin,
-}
-
-impl Fixed {
-    /// The setting's path in the file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Fixed::Group => "group",
-            Fixed::Memory => "limits.memory",
-            Fixed::Admin => "admin",
-        }
-    }
-}
-
-/// A change that is refused while the process runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The setting.
-    pub setting: Fixed,
-    /// Its value now.
-    pub running: String,
-    /// The value that the file wants.
-    pub wanted: String,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} cannot change while running ({} -> {}): restart the process",
-            self.setting.as_str(),
-            self.running,
-            self.wanted
-        )
-    }
-}
-
-/// How many routes change in which way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Tally {
-    /// Routes to start.
-    pub start: usize,
-    /// Routes to restart.
-    pub restart: usize,
-    /// Routes to stop.
-    pub stop: usize,
-    /// Routes that stay as they are.
-    pub keep: usize,
+    /// What its settings take: never [`Class::Refused`].
+    Take(Class),
 }
 
 impl Plan {
@@ -103,163 +86,126 @@ impl Plan {
         let none = BTreeMap::new();
         let before = running.map_or(&none, |spec| &spec.routes);
         let names: BTreeSet<&Name> = before.keys().chain(wanted.routes.keys()).collect();
-        let routes = names
+        let routes: BTreeMap<Name, Change> = names
             .into_iter()
-            .map(|name| {
-                let change = change_of(before.get(name), wanted.routes.get(name));
-                (name.clone(), change)
+            .filter_map(|name| {
+                let change = change_of(before.get(name), wanted.routes.get(name))?;
+                Some((name.clone(), change))
             })
             .collect();
+        let demands = running.map_or_else(Vec::new, |r| demand::demands(r, wanted, &routes));
         Self {
+            process: running.map_or_else(Vec::new, |r| changed::of_process(r, wanted)),
+            demands,
             routes,
-            refused: running.map_or_else(Vec::new, |running| refusals(running, wanted)),
         }
     }
 
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.refused.is_empty() && self.routes.values().all(|c| matches!(c, Change::Keep))
+        self.process.is_empty() && self.routes.values().all(|c| matches!(c, Change::Keep(_)))
     }
 
-    /// Counts the routes by change.
-    pub fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
-        for change in self.routes.values() {
-            match change {
-                Change::Start(_) => tally.start += 1,
-                Change::Restart { .. } => tally.restart += 1,
-                Change::Stop => tally.stop += 1,
-                Change::Keep => tally.keep += 1,
-            }
-        }
-        tally
+    /// The first reason for which it is not applied, in words.
+    pub fn refusal(&self) -> Option<String> {
+        let fixed = self.process.iter().find(|c| c.class == Class::Refused);
+        let fixed = fixed.map(|c| {
+            format!(
+                "{} cannot change while running ({} -> {}): restart the process",
+                c.setting, c.from, c.to
+            )
+        });
+        let unsaid = || self.demands.iter().find(|d| d.said == Said::No);
+        fixed.or_else(|| unsaid().map(ToString::to_string))
     }
 }
 
-fn change_of(running: Option<&Arc<RouteSpec>>, wanted: Option<&Arc<RouteSpec>>) -> Change {
-    match (running, wanted) {
-        (_, None) => Change::Stop,
+fn change_of(running: Option<&Arc<RouteSpec>>, wanted: Option<&Arc<RouteSpec>>) -> Option<Change> {
+    Some(match (running, wanted) {
+        (None, None) => return None,
+        (Some(running), None) => Change::Stop(Arc::clone(running)),
         (None, Some(wanted)) => Change::Start(Arc::clone(wanted)),
-        (Some(running), Some(wanted)) => match changed_settings(running, wanted) {
-            changed if changed.is_empty() => Change::Keep,
-            changed => Change::Restart {
-                changed,
-                wanted: Arc::clone(wanted),
-            },
-        },
-    }
+        (Some(running), Some(wanted)) => alteration(running, wanted),
+    })
 }
 
-fn refusals(running: &Spec, wanted: &Spec) -> Vec<Refused> {
-    let admin = |spec: &Spec| {
-        let listen = spec.admin.listen.map_or("off".into(), |at| at.to_string());
-        let socket = spec.admin.socket.as_ref();
-        socket.map_or(listen.clone(), |path| {
-            format!("{listen}, {}", path.display())
-        })
-    };
-    let pairs = [
-        (
-            Fixed::Group,
-            running.group.to_string(),
-            wanted.group.to_string(),
-        ),
-        (
-            Fixed::Memory,
-            running.memory_bytes.to_string(),
-            wanted.memory_bytes.to_string(),
-        ),
-        (Fixed::Admin, admin(running), admin(wanted)),
-    ];
-    pairs
-        .into_iter()
-        .filter(|(_, running, wanted)| running != wanted)
-        .map(|(setting, running, wanted)| Refused {
-            setting,
-            running,
-            wanted,
-        })
-        .collect()
-}
-
-fn flows_of(spec: &RouteSpec) -> String {
-    let names = |clusters: &[Arc<crate::config::spec::ClusterSpec>]| {
-        let names: Vec<&str> = clusters.iter().map(|c| c.name.as_str()).collect();
-        names.join(", ")
-    };
-    format!("{} -> {}", names(&spec.sources), names(&spec.targets))
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, change) in &self.routes {
-            match change {
-                Change::Start(spec) => writeln!(f, "  + {name}  start    {}", flows_of(spec))?,
-                Change::Restart { changed, .. } => {
-                    writeln!(
-                        f,
-                        "  ~ {name}  restart  {} (positions kept)",
-                        changed.join(", ")
-                    )?;
-                }
-                Change::Stop => writeln!(f, "  - {name}  stop")?,
-                Change::Keep => writeln!(f, "    {name}  keep")?,
-            }
-        }
-        for refused in &self.refused {
-            writeln!(f, "  ! {refused}")?;
-        }
-        let t = self.tally();
-        write!(
-            f,
-            "plan: {} to start, {} to restart, {} to stop, {} untouched",
-            t.start, t.restart, t.stop, t.keep
-        )
-    }
-}
-
-/// `{"routes": {NAME: {"change": …}}, "refused": […], "tally": {…}}`.
-impl Serialize for Plan {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let routes: BTreeMap<&str, &Change> =
-            self.routes.iter().map(|(n, c)| (n.as_str(), c)).collect();
-        let refused: Vec<BTreeMap<&str, &str>> = self
-            .refused
+fn alteration(running: &RouteSpec, wanted: &Arc<RouteSpec>) -> Change {
+    let mut changed = changed::of_route(running, wanted);
+    // A cluster that comes or goes is a flow of its own and nothing to the others.
+    let is_end = |c: &Changed| {
+        [Setting::Source, Setting::Target]
             .iter()
-            .map(|r| {
-                BTreeMap::from([
-                    ("setting", r.setting.as_str()),
-                    ("running", r.running.as_str()),
-                    ("wanted", r.wanted.as_str()),
-                ])
-            })
-            .collect();
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("routes", &routes)?;
-        map.serialize_entry("refused", &refused)?;
-        map.serialize_entry("tally", &self.tally())?;
-        map.end()
+            .any(|end| end.shown(None) == c.setting)
+    };
+    let takes = changed.iter().filter(|c| !is_end(c)).map(|c| c.class).max();
+    let clusters = changed_clusters(running, wanted);
+    if changed.is_empty() && clusters.is_empty() {
+        return Change::Keep(Arc::clone(wanted));
     }
+    let flows = flows(running, wanted, |source, target| {
+        let at_ends = [source, target]
+            .into_iter()
+            .filter_map(|name| clusters.get(name));
+        let at_ends = at_ends.flatten().map(|c: &Changed| c.class);
+        at_ends.chain(takes).max()
+    });
+    changed.extend(clusters.into_values().flatten());
+    Change::Alter(Alteration {
+        wanted: Arc::clone(wanted),
+        changed,
+        flows,
+    })
 }
 
-impl Serialize for Change {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Change::Start(spec) => {
-                map.serialize_entry("change", "start")?;
-                map.serialize_entry("flows", &flows_of(spec))?;
-            }
-            Change::Restart { changed, .. } => {
-                map.serialize_entry("change", "restart")?;
-                map.serialize_entry("changed", changed)?;
-            }
-            Change::Stop => map.serialize_entry("change", "stop")?,
-            Change::Keep => map.serialize_entry("change", "keep")?,
+/// The clusters that kept their names and changed inside.
+fn changed_clusters(running: &RouteSpec, wanted: &RouteSpec) -> BTreeMap<Name, Vec<Changed>> {
+    let ends = |route: &RouteSpec| -> BTreeMap<Name, Arc<ClusterSpec>> {
+        let all = route.sources.iter().chain(&route.targets);
+        all.map(|c| (c.name.clone(), Arc::clone(c))).collect()
+    };
+    let (before, now) = (ends(running), ends(wanted));
+    let differs = now.into_iter().filter_map(|(name, cluster)| {
+        let changed = changed::of_cluster(before.get(&name)?, &cluster);
+        (!changed.is_empty()).then_some((name, changed))
+    });
+    differs.collect()
+}
+
+/// What becomes of each flow, in the order of the file; those that go last.
+fn flows(
+    running: &RouteSpec,
+    wanted: &RouteSpec,
+    takes: impl Fn(&Name, &Name) -> Option<Class>,
+) -> Vec<FlowChange> {
+    let places = |route: &RouteSpec| -> Vec<(Name, Name)> {
+        let sources = route.sources.iter();
+        let pairs = sources.flat_map(|s| route.targets.iter().map(move |t| (s, t)));
+        pairs
+            .map(|(s, t)| (s.name.clone(), t.name.clone()))
+            .collect()
+    };
+    let (before, now) = (places(running), places(wanted));
+    let gone = before.iter().filter(|place| !now.contains(place));
+    let all = now.iter().chain(gone);
+    all.map(|(source, target)| {
+        let place = (source.clone(), target.clone());
+        let action = match (before.contains(&place), now.contains(&place)) {
+            (false, _) => FlowAction::Start,
+            (true, false) => FlowAction::Stop,
+            (true, true) => takes(source, target).map_or(FlowAction::Keep, FlowAction::Take),
+        };
+        FlowChange {
+            source: place.0,
+            target: place.1,
+            action,
         }
-        map.end()
-    }
+    })
+    .collect()
 }
 
-#[cfg(test)]
-mod tests;
+/// The route of `spec` that takes over from `name`, if one does.
+fn renamed<'a>(spec: &'a Spec, name: &Name) -> Option<&'a Arc<RouteSpec>> {
+    spec.routes
+        .values()
+        .find(|route| route.was.as_ref() == Some(name))
+}

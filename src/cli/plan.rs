@@ -3,7 +3,7 @@
 use super::{ColorChoice, LoadRequest, NoDataLoss, OutputFormat, PlanArgs, Program, files, text};
 use crate::config::spec::Spec;
 use crate::exit::Exit;
-use crate::plan::Plan;
+use crate::plan::{Plan, Report};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub(super) fn plan(
         (Ok(wanted), Ok(against)) => (wanted, against),
         (Err(exit), _) | (_, Err(exit)) => return exit,
     };
-    let plan = Plan::between(against.as_deref(), &wanted);
+    let plan = Report::from(&Plan::between(against.as_deref(), &wanted));
     match args.format {
-        OutputFormat::Text => text::out(&plan.to_string()),
+        OutputFormat::Text => text::out(&plan.text(text::colour_of_stdout(color))),
         OutputFormat::Json => match serde_json::to_string_pretty(&plan) {
             Ok(json) => text::out(&json),
             Err(error) => return text::fail(&error.to_string(), Exit::Bug),
@@ -38,7 +38,7 @@ pub(super) fn plan(
             Err(error) => return text::fail(&error.to_string(), Exit::Bug),
         },
     }
-    match (plan.refused.is_empty(), plan.is_empty(), args.exit_code) {
+    match (plan.is_applicable(), plan.is_empty(), args.exit_code) {
         (false, _, _) => Exit::No,
         (true, false, true) => Exit::Changes,
         _ => Exit::Done,

@@ -143,6 +143,8 @@ raw! {
         /// and consumer groups.
         #[schemars(required)]
         pub routes: Option<BTreeMap<String, RawRoute>>,
+        /// Your written word for a reload that stops more than half of four or more routes: `gap`.
+        pub accept: Option<Vec<RawAccept>>,
         /// Limits of the whole process.
         pub limits: Option<RawLimits>,
         /// How changes of the files are followed.

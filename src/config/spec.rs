@@ -62,6 +62,8 @@ pub struct Spec {
     pub grace: Duration,
     /// Where the admin interface listens.
     pub admin: AdminSpec,
+    /// The user's written word for a reload that stops most routes.
+    pub accept: Vec<Accept>,
 }
 
 /// A cluster: how to reach it and who we expect there.

@@ -1,15 +1,77 @@
-//! Which settings differ between two specs of one route, by the names that the file uses.
+//! Which settings differ between two specs, by the names that the file uses, with both values.
+//!
+//! Specs are taken apart field by field: a setting that is added later does not compile until it
+//! is compared here, and every comparison names its line in the table of classes.
 
-use crate::config::spec::{ClusterSpec, Name, RouteSpec};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use super::setting::{Class, Setting};
+use super::shown::{self, Bytes, Shown};
+use crate::config::spec::{
+    AdminSpec, ClusterSpec, ReloadSpec, RouteSpec, SaslSpec, Spec, ThreadSpec, TlsSpec,
+    TopicCreation,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-/// The settings that differ and matter to the running route. `about` does not: it is shown, never
-/// run.
-///
-/// Both specs are taken apart field by field: a setting that is added later does not compile
-/// until it is compared here.
-pub fn changed_settings(running: &RouteSpec, wanted: &RouteSpec) -> Vec<String> {
+/// One setting that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Its path: `workers`, `clusters.lisbon.sasl.password`.
+    pub setting: String,
+    /// What the change takes.
+    pub class: Class,
+    /// The value that runs; a secret is masked.
+    pub from: String,
+    /// The value that the file wants; a secret is masked.
+    pub to: String,
+}
+
+/// Collects what differs.
+struct Differences<'a> {
+    cluster: Option<&'a str>,
+    found: Vec<Changed>,
+}
+
+impl<'a> Differences<'a> {
+    fn of_cluster(name: &'a str) -> Self {
+        Self {
+            cluster: Some(name),
+            found: Vec::new(),
+        }
+    }
+
+    fn new() -> Self {
+        Self {
+            cluster: None,
+            found: Vec::new(),
+        }
+    }
+
+    fn compare<T: PartialEq + Shown>(&mut self, setting: Setting, running: &T, wanted: &T) {
+        if running != wanted {
+            self.note(setting, running.shown(), wanted.shown());
+        }
+    }
+
+    fn bytes(&mut self, setting: Setting, running: Option<u64>, wanted: Option<u64>) {
+        if running != wanted {
+            let shown = |bytes: Option<u64>| bytes.map(Bytes).shown();
+            self.note(setting, shown(running), shown(wanted));
+        }
+    }
+
+    fn note(&mut self, setting: Setting, from: String, to: String) {
+        self.found.push(Changed {
+            setting: setting.shown(self.cluster),
+            class: setting.class(),
+            from,
+            to,
+        });
+    }
+}
+
+/// The settings of a route that differ and matter to what runs, those of its clusters apart.
+/// `about` does not matter: it is shown, never run.
+pub(super) fn of_route(running: &RouteSpec, wanted: &RouteSpec) -> Vec<Changed> {
     let RouteSpec {
         name: _,
         about: _,
@@ -35,72 +97,209 @@ pub fn changed_settings(running: &RouteSpec, wanted: &RouteSpec) -> Vec<String> 
         was: _,
         accept: _,
     } = running;
-    let differs = [
-        ("topics", *topics != wanted.topics),
-        ("handlers", *chain != wanted.chain),
-        ("partitions", *policy != wanted.policy),
-        ("start", *start != wanted.start),
-        ("on_gap", *on_gap != wanted.on_gap),
-        ("on_error", *on_error != wanted.on_error),
-        ("dead_letter", *dead_letter != wanted.dead_letter),
-        ("workers", *threads != wanted.threads),
-        ("topic_creation", *topic_creation != wanted.topic_creation),
-        (
-            "limits.in_flight",
-            *in_flight_bytes != wanted.in_flight_bytes,
-        ),
-        ("limits.record", *record_bytes != wanted.record_bytes),
-        (
-            "commit_interval",
-            *commit_interval != wanted.commit_interval,
-        ),
-        (
-            "discovery_interval",
-            *discovery_interval != wanted.discovery_interval,
-        ),
-        (
-            "rebalance_listener",
-            *rebalance_listener != wanted.rebalance_listener,
-        ),
-        ("group_protocol", *group_protocol != wanted.group_protocol),
-        ("until", *until != wanted.until),
-    ];
-    let mut changed = Vec::new();
-    changed.extend(changed_ends("source", sources, &wanted.sources));
-    changed.extend(changed_ends("target", targets, &wanted.targets));
-    changed.extend(
-        differs
-            .iter()
-            .filter(|(_, differs)| *differs)
-            .map(|(setting, _)| (*setting).to_owned()),
+    let mut d = Differences::new();
+    let names = |clusters: &[std::sync::Arc<ClusterSpec>]| -> Vec<_> {
+        clusters.iter().map(|c| c.name.clone()).collect()
+    };
+    d.compare(Setting::Source, &names(sources), &names(&wanted.sources));
+    d.compare(Setting::Target, &names(targets), &names(&wanted.targets));
+    let (include, exclude) = (&topics.include_patterns, &topics.exclude_patterns);
+    d.compare(
+        Setting::TopicsInclude,
+        include,
+        &wanted.topics.include_patterns,
     );
-    changed.sort();
-    changed.dedup();
-    changed
+    d.compare(
+        Setting::TopicsExclude,
+        exclude,
+        &wanted.topics.exclude_patterns,
+    );
+    if *chain != wanted.chain {
+        let (from, to) = shown::chains(chain, &wanted.chain);
+        d.note(Setting::Handlers, from, to);
+    }
+    d.compare(Setting::Partitions, policy, &wanted.policy);
+    d.compare(Setting::Start, start, &wanted.start);
+    d.compare(Setting::OnGap, on_gap, &wanted.on_gap);
+    d.compare(Setting::OnError, on_error, &wanted.on_error);
+    d.compare(Setting::DeadLetter, dead_letter, &wanted.dead_letter);
+    threads_of(&mut d, threads, &wanted.threads);
+    creation_of(&mut d, topic_creation, &wanted.topic_creation);
+    d.bytes(
+        Setting::InFlight,
+        Some(*in_flight_bytes),
+        Some(wanted.in_flight_bytes),
+    );
+    d.bytes(Setting::RecordLimit, *record_bytes, wanted.record_bytes);
+    d.compare(
+        Setting::CommitInterval,
+        commit_interval,
+        &wanted.commit_interval,
+    );
+    d.compare(
+        Setting::DiscoveryInterval,
+        discovery_interval,
+        &wanted.discovery_interval,
+    );
+    d.compare(
+        Setting::RebalanceListener,
+        rebalance_listener,
+        &wanted.rebalance_listener,
+    );
+    d.compare(
+        Setting::GroupProtocol,
+        group_protocol,
+        &wanted.group_protocol,
+    );
+    d.compare(Setting::Until, until, &wanted.until);
+    d.found
 }
 
-/// `source` or `target` if the list of names differs, `clusters.NAME` for each cluster that kept
-/// its name and changed inside.
-fn changed_ends(
-    end: &str,
-    running: &[Arc<ClusterSpec>],
-    wanted: &[Arc<ClusterSpec>],
-) -> Vec<String> {
-    let names = |list: &[Arc<ClusterSpec>]| -> Vec<Name> {
-        list.iter().map(|cluster| cluster.name.clone()).collect()
-    };
-    let before: BTreeMap<&Name, &Arc<ClusterSpec>> = running
-        .iter()
-        .map(|cluster| (&cluster.name, cluster))
-        .collect();
-    let mut changed = Vec::new();
-    if names(running) != names(wanted) {
-        changed.push(end.to_owned());
-    }
-    for cluster in wanted {
-        if before.get(&cluster.name).is_some_and(|b| *b != cluster) {
-            changed.push(format!("clusters.{}", cluster.name));
+fn threads_of(d: &mut Differences<'_>, running: &ThreadSpec, wanted: &ThreadSpec) {
+    let ThreadSpec {
+        workers,
+        handlers,
+        queue_records,
+        queue_bytes,
+        producers,
+    } = running;
+    d.compare(Setting::Workers, workers, &wanted.workers);
+    d.compare(Setting::HandlerThreads, handlers, &wanted.handlers);
+    d.compare(Setting::QueueRecords, queue_records, &wanted.queue_records);
+    d.bytes(
+        Setting::QueueBytes,
+        Some(*queue_bytes),
+        Some(wanted.queue_bytes),
+    );
+    d.compare(Setting::Producers, producers, &wanted.producers);
+}
+
+fn creation_of(d: &mut Differences<'_>, running: &TopicCreation, wanted: &TopicCreation) {
+    let TopicCreation {
+        mode,
+        replication_factor,
+        configs,
+    } = running;
+    d.compare(Setting::CreationEnabled, mode, &wanted.mode);
+    d.compare(
+        Setting::CreationReplication,
+        replication_factor,
+        &wanted.replication_factor,
+    );
+    d.compare(Setting::CreationConfigs, configs, &wanted.configs);
+}
+
+/// The settings of a cluster that differ.
+pub(super) fn of_cluster(running: &ClusterSpec, wanted: &ClusterSpec) -> Vec<Changed> {
+    let ClusterSpec {
+        name,
+        bootstrap_servers,
+        properties,
+        tls,
+        sasl,
+        access,
+        expect_cluster_id,
+    } = running;
+    let mut d = Differences::of_cluster(name.as_str());
+    d.compare(
+        Setting::BootstrapServers,
+        bootstrap_servers,
+        &wanted.bootstrap_servers,
+    );
+    let keys: BTreeSet<&String> = properties.keys().chain(wanted.properties.keys()).collect();
+    for key in keys {
+        let (from, to) = (
+            properties.get(key).cloned(),
+            wanted.properties.get(key).cloned(),
+        );
+        let before = d.found.len();
+        d.compare(Setting::Properties, &from, &to);
+        if let Some(changed) = d.found.get_mut(before) {
+            changed.setting += &format!(".{key}");
         }
     }
-    changed
+    tls_of(&mut d, tls.as_ref(), wanted.tls.as_ref());
+    sasl_of(&mut d, sasl.as_ref(), wanted.sasl.as_ref());
+    d.compare(Setting::ClusterAccess, access, &wanted.access);
+    d.compare(
+        Setting::ExpectClusterId,
+        expect_cluster_id,
+        &wanted.expect_cluster_id,
+    );
+    d.found
+}
+
+/// TLS that is absent is not TLS with nothing in it: that alone is a difference, too.
+fn tls_of(d: &mut Differences<'_>, running: Option<&TlsSpec>, wanted: Option<&TlsSpec>) {
+    let before = d.found.len();
+    let (none, also_none) = (TlsSpec::default(), TlsSpec::default());
+    let (from, to) = (running.unwrap_or(&none), wanted.unwrap_or(&also_none));
+    let TlsSpec {
+        ca,
+        certificate,
+        key,
+        key_password,
+        verify_hostname,
+    } = from;
+    d.compare(Setting::TlsCa, ca, &to.ca);
+    d.compare(Setting::TlsCertificate, certificate, &to.certificate);
+    d.compare(Setting::TlsKey, key, &to.key);
+    d.compare(Setting::TlsKeyPassword, key_password, &to.key_password);
+    d.compare(
+        Setting::TlsVerifyHostname,
+        verify_hostname,
+        &to.verify_hostname,
+    );
+    if running.is_some() != wanted.is_some() && d.found.len() == before {
+        let shown = |tls: Option<&TlsSpec>| tls.map_or("no TLS", |_| "TLS").to_owned();
+        d.note(Setting::TlsCa, shown(running), shown(wanted));
+    }
+}
+
+fn sasl_of(d: &mut Differences<'_>, running: Option<&SaslSpec>, wanted: Option<&SaslSpec>) {
+    let mechanism = |sasl: Option<&SaslSpec>| sasl.map(|s| s.mechanism);
+    let username = |sasl: Option<&SaslSpec>| sasl.and_then(|s| s.username.clone());
+    let password = |sasl: Option<&SaslSpec>| sasl.and_then(|s| s.password.clone());
+    if let Some(SaslSpec {
+        mechanism: _,
+        username: _,
+        password: _,
+    }) = running.or(wanted)
+    {
+        d.compare(
+            Setting::SaslMechanism,
+            &mechanism(running),
+            &mechanism(wanted),
+        );
+        d.compare(Setting::SaslUsername, &username(running), &username(wanted));
+        d.compare(Setting::SaslPassword, &password(running), &password(wanted));
+    }
+}
+
+/// The settings of the process that differ, routes and clusters apart.
+pub(super) fn of_process(running: &Spec, wanted: &Spec) -> Vec<Changed> {
+    let Spec {
+        group,
+        clusters: _,
+        routes: _,
+        memory_bytes,
+        reload: ReloadSpec { watch, settle },
+        grace,
+        admin: AdminSpec { listen, socket },
+        // A word about the change itself.
+        accept: _,
+    } = running;
+    let mut d = Differences::new();
+    d.compare(Setting::Group, group, &wanted.group);
+    d.bytes(
+        Setting::Memory,
+        Some(*memory_bytes),
+        Some(wanted.memory_bytes),
+    );
+    d.compare(Setting::ReloadWatch, watch, &wanted.reload.watch);
+    d.compare(Setting::ReloadSettle, settle, &wanted.reload.settle);
+    d.compare(Setting::Grace, grace, &wanted.grace);
+    d.compare(Setting::AdminListen, listen, &wanted.admin.listen);
+    d.compare(Setting::AdminSocket, socket, &wanted.admin.socket);
+    d.found
 }

@@ -156,8 +156,7 @@ impl Supervisor {
             return self.reloads.answer(asked.replies, &verdict);
         }
         let plan = Plan::between(self.running.as_deref(), &config.spec);
-        if let Some(refused) = plan.refused.first() {
-            let error = refused.to_string();
+        if let Some(error) = plan.refusal() {
             self.follow(config.files, None);
             return self.reject(error, Some(config.hash), asked);
         }
@@ -209,15 +208,19 @@ impl Supervisor {
     fn apply_to(&mut self, name: &Name, change: Change, spec: &Spec, now: Instant) -> RouteResult {
         let drain_until = now + self.launcher.limits.drain(self.launcher.grace);
         let (wanted, result) = match change {
-            Change::Keep => return self.keep(name, spec, now),
-            Change::Stop => {
+            Change::Keep(_) => return self.keep(name, spec, now),
+            Change::Stop(_) => {
                 if let Some(route) = self.routes.get_mut(name) {
                     route.end(Then::Remove, drain_until);
                 }
                 return RouteResult::Stopped;
             }
             Change::Start(wanted) => (wanted, RouteResult::Started),
-            Change::Restart { changed, wanted } => (wanted, RouteResult::Restarted { changed }),
+            Change::Alter(alteration) => {
+                let changed = alteration.changed.into_iter().map(|c| c.setting);
+                let changed = changed.collect();
+                (alteration.wanted, RouteResult::Restarted { changed })
+            }
         };
         match self.routes.get_mut(name) {
             Some(route) if route.is_paused() => {

@@ -27,14 +27,14 @@ pub(crate) fn cluster(of: &str, address: &str) -> Arc<ClusterSpec> {
     })
 }
 
-/// A route from `lisbon` to `hub`.
+/// A route from `lisbon` to `hub`, of the topic that is called as it is.
 pub(crate) fn route(of: &str) -> Arc<RouteSpec> {
     Arc::new(RouteSpec {
         name: name(of),
         about: None,
         sources: vec![cluster("lisbon", "lisbon:9092")],
         targets: vec![cluster("hub", "hub:9092")],
-        topics: TopicSelection::new(&["orders".to_owned()], &[]).unwrap(),
+        topics: TopicSelection::new(&[of.to_owned()], &[]).unwrap(),
         chain: Chain::default(),
         policy: PolicySpec::KeyHash,
         start: Start::Earliest,
@@ -94,6 +94,7 @@ pub(crate) fn spec(routes: Vec<Arc<RouteSpec>>) -> Spec {
             listen: Some(([127, 0, 0, 1], 8787).into()),
             socket: None,
         },
+        accept: Vec::new(),
     }
 }
 

@@ -28,6 +28,8 @@ fn routes(round: usize) -> Value {
         // A name is there for two rounds, and changed in its second.
         passing["workers"] = json!(if name == round { 2 } else { 1 });
         passing["handlers"] = json!([{ "rename": { "topic": "{route}.{topic}" } }]);
+        // One that goes and one that comes are the same but for the name.
+        passing["accept"] = json!(["restart_from_start"]);
         routes[format!("passing-{name}")] = passing;
     }
     routes

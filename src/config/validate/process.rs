@@ -5,7 +5,8 @@ use crate::config::chains::read_raw;
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::raw::{RawAdmin, RawLimits, RawReload, RawShutdown};
-use crate::config::spec::{AdminSpec, ReloadSpec, Spec, Watch};
+use crate::config::spec::{Accept, AdminSpec, ReloadSpec, Spec, Watch};
+use crate::config::words::RawAccept;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -28,7 +29,19 @@ pub fn read(check: &mut Check<'_>) -> Option<Spec> {
         reload: reload?,
         grace: shutdown?.grace?.0,
         admin: admin?,
+        accept: accept(check),
     })
+}
+
+/// The words at the top of the file.
+fn accept(check: &mut Check<'_>) -> Vec<Accept> {
+    let written = check.document.value.get("accept").cloned();
+    let words = written.and_then(|w| read_raw::<Vec<RawAccept>>(w, "/accept", check));
+    words
+        .unwrap_or_default()
+        .into_iter()
+        .map(Accept::from)
+        .collect()
 }
 
 /// A top-level key, laid over what holds without it.

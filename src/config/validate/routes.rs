@@ -99,7 +99,7 @@ impl Route<'_, '_> {
             group_protocol: group_protocol(raw.group_protocol?),
             until: until(raw.until?),
             was: was?,
-            accept: accept.into_iter().map(self::accept).collect(),
+            accept: accept.into_iter().map(Accept::from).collect(),
         })
     }
 
@@ -328,11 +328,13 @@ fn until(raw: RawUntil) -> Until {
     }
 }
 
-fn accept(raw: RawAccept) -> Accept {
-    match raw {
-        RawAccept::Reorder => Accept::Reorder,
-        RawAccept::RestartFromStart => Accept::RestartFromStart,
-        RawAccept::Gap => Accept::Gap,
+impl From<RawAccept> for Accept {
+    fn from(raw: RawAccept) -> Self {
+        match raw {
+            RawAccept::Reorder => Accept::Reorder,
+            RawAccept::RestartFromStart => Accept::RestartFromStart,
+            RawAccept::Gap => Accept::Gap,
+        }
     }
 }
 
