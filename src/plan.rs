@@ -4,6 +4,7 @@
 //! is shown is the plan that is applied: [`Plan::between`] makes both, and [`Report`] is what is
 //! seen of it, in `mirror plan` as in the verdict of a reload.
 
+use crate::config::settings::ReloadClass;
 use crate::config::spec::{ClusterSpec, Name, RouteSpec, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 mod changed;
 mod demand;
 mod report;
-pub mod setting;
+mod setting;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ mod tests;
 pub use changed::Changed;
 pub use demand::{Cause, Demand, Said};
 pub use report::{FlowReport, Positions, Report, RouteReport, Tally, Verb};
-pub use setting::{Class, Setting};
+pub use setting::Setting;
 
 /// What becomes of every route, and what cannot change while the process runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +77,8 @@ pub enum FlowAction {
     Stop,
     /// Nothing.
     Keep,
-    /// What its settings take: never [`Class::Refused`].
-    Take(Class),
+    /// What its settings take: never [`ReloadClass::Refused`].
+    Take(ReloadClass),
 }
 
 impl Plan {
@@ -108,7 +109,10 @@ impl Plan {
 
     /// The first reason for which it is not applied, in words.
     pub fn refusal(&self) -> Option<String> {
-        let fixed = self.process.iter().find(|c| c.class == Class::Refused);
+        let fixed = self
+            .process
+            .iter()
+            .find(|c| c.class == ReloadClass::Refused);
         let fixed = fixed.map(|c| {
             format!(
                 "{} cannot change while running ({} -> {}): restart the process",
@@ -175,7 +179,7 @@ fn changed_clusters(running: &RouteSpec, wanted: &RouteSpec) -> BTreeMap<Name, V
 fn flows(
     running: &RouteSpec,
     wanted: &RouteSpec,
-    takes: impl Fn(&Name, &Name) -> Option<Class>,
+    takes: impl Fn(&Name, &Name) -> Option<ReloadClass>,
 ) -> Vec<FlowChange> {
     let places = |route: &RouteSpec| -> Vec<(Name, Name)> {
         let sources = route.sources.iter();

@@ -4,7 +4,10 @@
 //! and the plan all read it. What stands inside a setting has its class.
 
 /// What a change of a setting means for a process that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum ReloadClass {
     /// Taken over while the route runs; no consumer group notices.
     Live,
@@ -144,8 +147,8 @@ pub const SETTINGS: &[Setting] = &[
         &["{ orders: { source: lisbon, target: hub, topics: { include: [orders] } } }"],
     ),
     live("routes.*.about", &["Regional orders, merged in the hub."]),
-    restart("routes.*.source", &["lisbon", "[lisbon, virginia]"]),
-    restart("routes.*.target", &["hub", "[lisbon-dr, virginia]"]),
+    live("routes.*.source", &["lisbon", "[lisbon, virginia]"]),
+    live("routes.*.target", &["hub", "[lisbon-dr, virginia]"]),
     live(
         "routes.*.topics",
         &[r"{ include: [orders, 'payments\..+'], exclude: ['.+\.test'] }"],
@@ -155,7 +158,7 @@ pub const SETTINGS: &[Setting] = &[
     live("routes.*.was", &["orders-old"]),
     live("routes.*.accept", &["[reorder]"]),
     restart("routes.*.delivery", &["at_least_once"]),
-    restart("routes.*.start", &["earliest", "latest"]),
+    live("routes.*.start", &["earliest", "latest"]),
     live("routes.*.on_gap", &["stop", "earliest"]),
     live("routes.*.on_error", &["stop", "dead_letter"]),
     live("routes.*.dead_letter", &["{ topic: mirror.rejected }"]),
@@ -175,9 +178,9 @@ pub const SETTINGS: &[Setting] = &[
     ),
     restart("routes.*.workers", &["4"]),
     restart("routes.*.handler_threads", &["3"]),
-    restart("routes.*.queue", &["{ records: 100000, bytes: 32MiB }"]),
-    restart("routes.*.queue.records", &["100000"]),
-    restart("routes.*.queue.bytes", &["32MiB"]),
+    live("routes.*.queue", &["{ records: 100000, bytes: 32MiB }"]),
+    live("routes.*.queue.records", &["100000"]),
+    live("routes.*.queue.bytes", &["32MiB"]),
     restart("routes.*.producers", &["2"]),
     live(
         "routes.*.topic_creation",
@@ -201,6 +204,7 @@ pub const SETTINGS: &[Setting] = &[
     restart("routes.*.group_protocol", &["classic", "consumer"]),
     restart("routes.*.until", &["end"]),
     restart("routes.*.data_plane", &["auto"]),
+    live("accept", &["[gap]"]),
     refused("limits", &["{ memory: 1GiB }"]),
     refused("limits.memory", &["1GiB"]),
     live("reload", &["{ watch: true, settle: 500ms }"]),

@@ -3,8 +3,9 @@
 //! Specs are taken apart field by field: a setting that is added later does not compile until it
 //! is compared here, and every comparison names its line in the table of classes.
 
-use super::setting::{Class, Setting};
+use super::setting::Setting;
 use super::shown::{self, Bytes, Shown};
+use crate::config::settings::ReloadClass;
 use crate::config::spec::{
     AdminSpec, ClusterSpec, ReloadSpec, RouteSpec, SaslSpec, Spec, ThreadSpec, TlsSpec,
     TopicCreation,
@@ -18,7 +19,7 @@ pub struct Changed {
     /// Its path: `workers`, `clusters.lisbon.sasl.password`.
     pub setting: String,
     /// What the change takes.
-    pub class: Class,
+    pub class: ReloadClass,
     /// The value that runs; a secret is masked.
     pub from: String,
     /// The value that the file wants; a secret is masked.

@@ -2,7 +2,8 @@
 
 use super::demand::{Demand, Said};
 use super::shown::Shown;
-use super::{Change, Changed, Class, FlowAction, FlowChange, Plan};
+use super::{Change, Changed, FlowAction, FlowChange, Plan};
+use crate::config::settings::ReloadClass;
 use crate::config::spec::RouteSpec;
 use crate::logging::Colour;
 use serde::{Deserialize, Serialize};
@@ -142,9 +143,9 @@ impl From<FlowAction> for Verb {
             FlowAction::Start => Verb::Start,
             FlowAction::Stop => Verb::Stop,
             FlowAction::Keep => Verb::Keep,
-            FlowAction::Take(Class::Live) => Verb::Live,
-            FlowAction::Take(Class::Reconnect) => Verb::Reconnect,
-            FlowAction::Take(Class::Restart | Class::Refused) => Verb::Restart,
+            FlowAction::Take(ReloadClass::Live) => Verb::Live,
+            FlowAction::Take(ReloadClass::Reconnect) => Verb::Reconnect,
+            FlowAction::Take(ReloadClass::Restart | ReloadClass::Refused) => Verb::Restart,
         }
     }
 }
@@ -177,7 +178,7 @@ impl From<&Plan> for Report {
             .process
             .iter()
             .cloned()
-            .partition(|c| c.class == Class::Refused);
+            .partition(|c| c.class == ReloadClass::Refused);
         Self {
             routes,
             process,

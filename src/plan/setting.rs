@@ -1,51 +1,11 @@
-//! Every setting of the file, and what a change of it takes while the process runs: the one table.
-//! The plan sorts its changes by it, the schema shows it (`x-mirror-reload`), `mirror explain` tells it.
+//! The settings that a plan compares, by their paths, each with the reason for its class. The class
+//! itself stands in the one table, `config::settings`.
 
-use serde::{Deserialize, Serialize};
+use crate::config::settings::{ReloadClass, class_of};
 
-/// What a change of a setting takes. Ordered: each takes more than those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// Running flows take it over between two batches.
-    Live,
-    /// The clients of the flows concerned are made anew.
-    Reconnect,
-    /// The flows concerned drain and start again.
-    Restart,
-    /// Only a new process takes it.
-    Refused,
-}
-
-impl Class {
-    /// Its word in the schema and in plans.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Class::Live => "live",
-            Class::Reconnect => "reconnect",
-            Class::Restart => "restart",
-            Class::Refused => "refused",
-        }
-    }
-
-    /// What it means, in one line.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Class::Live => {
-                "running flows take it over between two batches; nothing is drained, the group does not rebalance"
-            }
-            Class::Reconnect => {
-                "the flows at that cluster drain and make their clients anew; positions are kept"
-            }
-            Class::Restart => "the route's flows drain and start again; positions are kept",
-            Class::Refused => "refused while the process runs: restart the process",
-        }
-    }
-}
-
-/// Names every setting with its path and class.
+/// Names every setting with its path.
 macro_rules! settings {
-    ($($(#[$about:meta])* $name:ident $path:literal $class:ident;)*) => {
+    ($($(#[$about:meta])* $name:ident $path:literal;)*) => {
         /// A setting, by its path in the file; `*` stands for the name of a cluster or route.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Setting { $($(#[$about])* $name),* }
@@ -59,144 +19,129 @@ macro_rules! settings {
                 match self { $(Setting::$name => $path),* }
             }
 
-            /// What a change of it takes.
-            pub fn class(self) -> Class {
-                match self { $(Setting::$name => Class::$class),* }
-            }
         }
     };
 }
 
 settings! {
     /// Read at each load.
-    Version "version" Live;
+    Version "version";
     /// The names of all consumer groups, and so all positions, hang on it.
-    Group "group" Refused;
+    Group "group";
     /// A written word about the change itself.
-    FileAccept "accept" Live;
+    FileAccept "accept";
     /// Divided over the flows when they start.
-    Memory "limits.memory" Refused;
+    Memory "limits.memory";
     /// How the files are watched.
-    ReloadWatch "reload.watch" Live;
+    ReloadWatch "reload.watch";
     /// How the files are watched.
-    ReloadSettle "reload.settle" Live;
+    ReloadSettle "reload.settle";
     /// For the next stop.
-    Grace "shutdown.grace" Live;
+    Grace "shutdown.grace";
     /// The listening socket is bound at start.
-    AdminListen "admin.listen" Refused;
+    AdminListen "admin.listen";
     /// The listening socket is bound at start.
-    AdminSocket "admin.socket" Refused;
+    AdminSocket "admin.socket";
     /// Other files are watched.
-    Include "include" Live;
+    Include "include";
     /// Never run by `mirror run`.
-    Tests "tests" Live;
+    Tests "tests";
     /// Reach routes through `use:`.
-    Chains "handlers" Live;
+    Chains "handlers";
 
     /// Clients know it from their making.
-    BootstrapServers "clusters.*.bootstrap_servers" Reconnect;
+    BootstrapServers "clusters.*.bootstrap_servers";
     /// Clients know it from their making.
-    Properties "clusters.*.properties" Reconnect;
+    Properties "clusters.*.properties";
     /// Clients know it from their making.
-    TlsCa "clusters.*.tls.ca" Reconnect;
+    TlsCa "clusters.*.tls.ca";
     /// Clients know it from their making.
-    TlsCertificate "clusters.*.tls.certificate" Reconnect;
+    TlsCertificate "clusters.*.tls.certificate";
     /// Clients know it from their making.
-    TlsKey "clusters.*.tls.key" Reconnect;
+    TlsKey "clusters.*.tls.key";
     /// Clients know it from their making.
-    TlsKeyPassword "clusters.*.tls.key_password" Reconnect;
+    TlsKeyPassword "clusters.*.tls.key_password";
     /// Clients know it from their making.
-    TlsVerifyHostname "clusters.*.tls.verify_hostname" Reconnect;
+    TlsVerifyHostname "clusters.*.tls.verify_hostname";
     /// Clients know it from their making.
-    SaslMechanism "clusters.*.sasl.mechanism" Reconnect;
+    SaslMechanism "clusters.*.sasl.mechanism";
     /// Clients know it from their making.
-    SaslUsername "clusters.*.sasl.username" Reconnect;
+    SaslUsername "clusters.*.sasl.username";
     /// Clients know it from their making.
-    SaslPassword "clusters.*.sasl.password" Reconnect;
+    SaslPassword "clusters.*.sasl.password";
     /// Asked before anything is written.
-    ClusterAccess "clusters.*.access" Reconnect;
+    ClusterAccess "clusters.*.access";
     /// Compared when a client has connected.
-    ExpectClusterId "clusters.*.expect_cluster_id" Reconnect;
+    ExpectClusterId "clusters.*.expect_cluster_id";
     /// Decides which clients there are.
-    ClusterDataPlane "clusters.*.data_plane" Reconnect;
+    ClusterDataPlane "clusters.*.data_plane";
 
     /// Shown, never run.
-    About "routes.*.about" Live;
+    About "routes.*.about";
     /// The flows of a cluster come and go; those of the others are not touched.
-    Source "routes.*.source" Live;
+    Source "routes.*.source";
     /// The flows of a cluster come and go; those of the others are not touched.
-    Target "routes.*.target" Live;
+    Target "routes.*.target";
     /// Found again at once; the group hands over the partitions that come and go, and no others.
-    TopicsInclude "routes.*.topics.include" Live;
+    TopicsInclude "routes.*.topics.include";
     /// Found again at once; the group hands over the partitions that come and go, and no others.
-    TopicsExclude "routes.*.topics.exclude" Live;
+    TopicsExclude "routes.*.topics.exclude";
     /// A written word about the change itself.
-    Was "routes.*.was" Live;
+    Was "routes.*.was";
     /// A written word about the change itself.
-    Accept "routes.*.accept" Live;
+    Accept "routes.*.accept";
     /// One value for now.
-    Delivery "routes.*.delivery" Restart;
+    Delivery "routes.*.delivery";
     /// Applies once, at a flow's first start.
-    Start "routes.*.start" Live;
+    Start "routes.*.start";
     /// Asked when a position is looked for.
-    OnGap "routes.*.on_gap" Live;
+    OnGap "routes.*.on_gap";
     /// Travels with each batch.
-    OnError "routes.*.on_error" Live;
+    OnError "routes.*.on_error";
     /// Travels with each batch.
-    DeadLetter "routes.*.dead_letter.topic" Live;
+    DeadLetter "routes.*.dead_letter.topic";
     /// Each batch carries the chain that it began with.
-    Handlers "routes.*.handlers" Live;
+    Handlers "routes.*.handlers";
     /// Records in flight must not be overtaken on another partition.
-    Partitions "routes.*.partitions" Restart;
+    Partitions "routes.*.partitions";
     /// Each is a member of the group.
-    Workers "routes.*.workers" Restart;
+    Workers "routes.*.workers";
     /// Which thread has which partition hangs on it.
-    HandlerThreads "routes.*.handler_threads" Restart;
+    HandlerThreads "routes.*.handler_threads";
     /// Bounds that are looked at before a batch is taken.
-    QueueRecords "routes.*.queue.records" Live;
+    QueueRecords "routes.*.queue.records";
     /// Bounds that are looked at before a batch is taken.
-    QueueBytes "routes.*.queue.bytes" Live;
+    QueueBytes "routes.*.queue.bytes";
     /// Which producer has which partition hangs on it.
-    Producers "routes.*.producers" Restart;
+    Producers "routes.*.producers";
     /// Asked before a topic is made.
-    CreationEnabled "routes.*.topic_creation.enabled" Live;
+    CreationEnabled "routes.*.topic_creation.enabled";
     /// Asked before a topic is made.
-    CreationReplication "routes.*.topic_creation.replication_factor" Live;
+    CreationReplication "routes.*.topic_creation.replication_factor";
     /// Asked before a topic is made.
-    CreationConfigs "routes.*.topic_creation.configs" Live;
+    CreationConfigs "routes.*.topic_creation.configs";
     /// Looked at before a batch is taken. The client's read-ahead keeps its size until a restart.
-    InFlight "routes.*.limits.in_flight" Live;
+    InFlight "routes.*.limits.in_flight";
     /// Travels with each batch.
-    RecordLimit "routes.*.limits.record" Live;
+    RecordLimit "routes.*.limits.record";
     /// The next commit keeps to it.
-    CommitInterval "routes.*.commit_interval" Live;
+    CommitInterval "routes.*.commit_interval";
     /// The next look keeps to it. The clients' own refresh keeps its interval until a restart.
-    DiscoveryInterval "routes.*.discovery_interval" Live;
+    DiscoveryInterval "routes.*.discovery_interval";
     /// A listener must hear of the assignment whose release it is told.
-    RebalanceListener "routes.*.rebalance_listener" Restart;
+    RebalanceListener "routes.*.rebalance_listener";
     /// A member says it when it joins.
-    GroupProtocol "routes.*.group_protocol" Restart;
+    GroupProtocol "routes.*.group_protocol";
     /// The ends are captured at start.
-    Until "routes.*.until" Restart;
+    Until "routes.*.until";
     /// Decides which clients there are.
-    DataPlane "routes.*.data_plane" Restart;
+    DataPlane "routes.*.data_plane";
 }
 
 impl Setting {
-    /// The setting at `path`, or the one that `path` lies within (a step in a chain, a client
-    /// property). Names of clusters and routes may be written or `*`; `defaults.X` is `routes.*.X`.
-    pub fn at(path: &str) -> Option<Self> {
-        let normal = match path.strip_prefix("defaults.") {
-            Some(rest) => format!("routes.*.{rest}"),
-            None => path.to_owned(),
-        };
-        let written: Vec<&str> = normal.split('.').collect();
-        let holds = |setting: &&Setting| {
-            let parts: Vec<&str> = setting.path().split('.').collect();
-            parts.len() <= written.len()
-                && parts.iter().zip(&written).all(|(p, w)| *p == "*" || p == w)
-        };
-        Setting::ALL.iter().find(holds).copied()
+    /// What a change of it means for a process that runs.
+    pub fn class(self) -> ReloadClass {
+        class_of(self.path())
     }
 
     /// Its path as a plan shows it: without the route, with the cluster's name.
@@ -209,92 +154,28 @@ impl Setting {
     }
 }
 
-/// What a change at `path` takes, also for a section whose settings differ: the most that one of
-/// them takes. `None` if nothing is known at that path.
-pub fn class_at(path: &str) -> Option<Class> {
-    if let Some(setting) = Setting::at(path) {
-        return Some(setting.class());
-    }
-    let section = match path.strip_prefix("defaults") {
-        Some(rest) => format!("routes.*{rest}"),
-        None => path.to_owned(),
-    };
-    let inside = Setting::ALL.iter().filter(|setting| {
-        let rest = setting.path().strip_prefix(section.as_str());
-        rest.is_some_and(|rest| rest.starts_with('.'))
-    });
-    inside.map(|setting| setting.class()).max()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::schema;
-    use serde_json::Value;
-
-    /// The paths of all leaves of the schema, `*` for names. What lies within a setting that is
-    /// compared as a whole (`handlers`, `partitions`, …) is not entered.
-    fn leaves(node: &Value, path: &str, found: &mut Vec<String>) {
-        let root = schema::schema();
-        let node = match node.get("$ref").and_then(Value::as_str) {
-            Some(to) => root.pointer(to.trim_start_matches('#')).unwrap(),
-            None => node,
-        };
-        let child = |name: &str| match path {
-            "" => name.to_owned(),
-            _ => format!("{path}.{name}"),
-        };
-        match (node.get("properties"), node.get("additionalProperties")) {
-            (Some(Value::Object(members)), _) => {
-                for (name, member) in members {
-                    leaves(member, &child(name), found);
-                }
-            }
-            (None, Some(member @ Value::Object(_)))
-                if !path.is_empty() && Setting::at(path).is_none() =>
-            {
-                leaves(member, &child("*"), found);
-            }
-            _ => found.push(path.to_owned()),
-        }
-    }
+    use crate::config::settings::SETTINGS;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn every_setting_of_the_schema_has_a_class() {
-        let mut found = Vec::new();
-        leaves(schema::schema(), "", &mut found);
-        assert!(found.len() > 60, "{found:?}");
-        let without: Vec<&String> = found.iter().filter(|p| Setting::at(p).is_none()).collect();
+    fn every_setting_of_the_table_is_compared_and_none_beside() {
+        let is_section = |path: &str| {
+            let inside = format!("{path}.");
+            SETTINGS.iter().any(|s| s.path.starts_with(&inside))
+        };
+        let table = SETTINGS.iter().map(|s| s.path);
+        // `routes` and `clusters` are maps of settings, `defaults` reaches them.
+        let table: BTreeSet<&str> = table
+            .filter(|path| !is_section(path) && *path != "defaults")
+            .collect();
+        let compared: BTreeSet<&str> = Setting::ALL.iter().map(|s| s.path()).collect();
+        let difference: Vec<_> = table.symmetric_difference(&compared).collect();
         assert!(
-            without.is_empty(),
-            "give these a line in plan::setting, and compare them in plan::changed: {without:?}"
+            difference.is_empty(),
+            "give each a line in plan::setting and compare it in plan::changed: {difference:?}"
         );
-    }
-
-    #[test]
-    fn every_setting_of_the_table_is_in_the_schema() {
-        let mut found = Vec::new();
-        leaves(schema::schema(), "", &mut found);
-        for setting in Setting::ALL {
-            let there = found.iter().any(|p| Setting::at(p) == Some(*setting));
-            assert!(there, "{} is no setting", setting.path());
-        }
-    }
-
-    #[test]
-    fn a_path_may_lie_within_a_setting_or_above_several() {
-        assert_eq!(
-            Setting::at("routes.orders.handlers.0.filter"),
-            Some(Setting::Handlers)
-        );
-        assert_eq!(Setting::at("defaults.workers"), Some(Setting::Workers));
-        assert_eq!(
-            Setting::at("clusters.a.properties.x.y"),
-            Some(Setting::Properties)
-        );
-        assert_eq!(class_at("routes.*.limits"), Some(Class::Live));
-        assert_eq!(class_at("clusters.*.tls"), Some(Class::Reconnect));
-        assert_eq!(class_at("defaults.queue"), Some(Class::Live));
-        assert_eq!(class_at("nothing"), None);
     }
 }
