@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 /// What a path looks like.
 const PATH: &str = r"^(topic|partition|offset|timestamp|header\..+|(key|value)([.\[].+)?)$";
 
+/// What a path looks like that a step can change.
+const CHANGED: &str = r"^(header\..+|(key|value)([.\[].+)?)$";
+
 /// Optional means left out, not null: takes the null from every optional property.
 pub(super) fn without_null(schema: &mut Schema) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
@@ -146,8 +149,17 @@ pub(super) fn assignments(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "minProperties": 1,
-        "patternProperties": {r"^(header\..+|(key|value)([.\[].+)?)$": source},
+        "patternProperties": {CHANGED: source},
         "additionalProperties": false,
+    })
+}
+
+/// Paths of what a step changes.
+pub(super) fn changed_paths(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "string", "pattern": CHANGED},
     })
 }
 
@@ -184,6 +196,7 @@ mod tests {
             {"reformat": {"set": {"header.x": "{source}", "value.a": true, "key": {"from": "value.id"}}, "unset": ["header.y-*"]}},
             {"reformat": {"split": {"array": "value.items", "into": "value.item", "carry": ["value.id"], "when_empty": "keep"}}},
             {"reformat": {"rekey": {"from": ["value.a", "value.b"], "as": "json"}}},
+            {"reformat": {"mask": {"fields": ["value.a[*].b", "header.x", "key"], "with": "hash", "key": "k"}}},
             {"use": "mine"},
         ]);
         let validator = validator();
@@ -211,6 +224,10 @@ mod tests {
             json!({"reformat": {}}),
             json!({"reformat": {"set": {"topic": "x"}}}),
             json!({"reformat": {"set": {"value.x": {"form": "value.y"}}}}),
+            json!({"reformat": {"mask": {"fields": [], "with": "redact"}}}),
+            json!({"reformat": {"mask": {"fields": ["offset"], "with": "redact"}}}),
+            json!({"reformat": {"mask": {"fields": ["value.x"], "with": "hide"}}}),
+            json!({"reformat": {"mask": {"fields": ["value.x"]}}}),
             json!({"use": "x", "on_error": "abort_route"}),
         ] {
             assert!(!validator.is_valid(&json!([step])), "{step}");

@@ -1,4 +1,4 @@
-//! Edits of every field that a path matches: removed, renamed.
+//! Edits of every field that a path matches: replaced, removed, renamed.
 //!
 //! Reading takes the last of a repeated name; these take all of them, so that a field that was
 //! removed is not left behind for a reader that takes the first.
@@ -11,54 +11,36 @@ use crate::handler::{Failure, FailureCode};
 /// Spans of a document with what replaces them.
 type Edits = Vec<(Span, Vec<u8>)>;
 
-/// All spans that `path` matches: repeated names and `[*]` give several.
+/// Replaces everything that `path` matches by what `change` makes of it, `None` leaving it as it
+/// is. `None` if nothing changes.
 ///
 /// # Errors
-/// Not JSON, or nested too deep.
-pub(crate) fn every(document: &[u8], path: &[Segment]) -> Result<Vec<Span>, Failure> {
-    let mut spans = vec![scan::root(document)?];
-    for segment in path {
-        let mut next = Vec::new();
-        for span in &spans {
-            step(document, span, segment, &mut next)?;
-        }
-        spans = next;
-    }
-    Ok(spans)
-}
-
-fn step(
+/// Not JSON, nested too deep, or what `change` fails with.
+pub(crate) fn replace(
     document: &[u8],
-    span: &Span,
-    segment: &Segment,
-    next: &mut Vec<Span>,
-) -> Result<(), Failure> {
-    match segment {
-        Segment::Name(name) => {
-            let members = scan::members(document, span)?.unwrap_or_default();
-            let named = members.into_iter().filter(|m| is_named(document, m, name));
-            next.extend(named.map(|m| m.value));
+    path: &[Segment],
+    mut change: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>, Failure>,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let mut edits = Edits::new();
+    for span in scan::every(document, path)? {
+        if let Some(new) = change(&document[span.clone()])? {
+            edits.push((span, new));
         }
-        Segment::Index(index) => {
-            let elements = scan::elements(document, span)?.unwrap_or_default();
-            next.extend(elements.into_iter().nth(*index));
-        }
-        Segment::Each => next.extend(scan::elements(document, span)?.unwrap_or_default()),
     }
-    Ok(())
+    Ok(apply(document, edits))
 }
 
 /// `document` without what `path` matches, `None` if it matches nothing.
 ///
 /// # Errors
-/// As [`every`]; the whole document cannot be removed.
+/// As [`scan::every`]; the whole document cannot be removed.
 pub(crate) fn remove(document: &[u8], path: &[Segment]) -> Result<Option<Vec<u8>>, Failure> {
     let Some((last, parents)) = path.split_last() else {
         let detail = "the whole document cannot be removed".to_owned();
         return Err(Failure::new(FailureCode::WrongType, detail));
     };
     let mut edits = Edits::new();
-    for parent in every(document, parents)? {
+    for parent in scan::every(document, parents)? {
         let (entries, doomed) = entries(document, &parent, last)?;
         cut(&entries, &doomed, &mut edits);
     }
@@ -109,7 +91,7 @@ fn cut(entries: &[Span], doomed: &[bool], edits: &mut Edits) {
 /// are called `new` already make way. `None` if nothing matches.
 ///
 /// # Errors
-/// As [`every`].
+/// As [`scan::every`].
 pub(crate) fn rename(
     document: &[u8],
     parents: &[Segment],
@@ -117,7 +99,7 @@ pub(crate) fn rename(
     new: &str,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let mut edits = Edits::new();
-    for parent in every(document, parents)? {
+    for parent in scan::every(document, parents)? {
         let members = scan::members(document, &parent)?.unwrap_or_default();
         if old == new || !members.iter().any(|m| is_named(document, m, old)) {
             continue;

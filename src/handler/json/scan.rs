@@ -32,6 +32,19 @@ pub(crate) fn find(document: &[u8], path: &[Segment]) -> Result<Option<Span>, Fa
     Ok(found)
 }
 
+/// Finds everything that `path` matches in `document`, which is checked as a whole: repeated names
+/// and `[*]` give several spans, in the document's order.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn every(document: &[u8], path: &[Segment]) -> Result<Vec<Span>, Failure> {
+    let mut scanner = Scanner::over(document)?;
+    let mut found = Vec::new();
+    scanner.gather(path, &mut found)?;
+    scanner.end()?;
+    Ok(found)
+}
+
 /// Checks `document` and returns the span of its value, without the white space around.
 ///
 /// # Errors
@@ -129,6 +142,31 @@ impl<'d> Scanner<'d> {
             }
         }
         Ok(found)
+    }
+
+    fn gather(&mut self, path: &[Segment], found: &mut Vec<Span>) -> Result<(), Failure> {
+        let Some((first, rest)) = path.split_first() else {
+            found.push(self.value()?);
+            return Ok(());
+        };
+        self.whitespace();
+        match (first, self.peek()) {
+            (Segment::Name(wanted), Some(b'{')) => {
+                self.object(
+                    &mut |scanner, name| match text::token_is(&scanner.bytes[name], wanted) {
+                        true => scanner.gather(rest, found),
+                        false => scanner.value().map(drop),
+                    },
+                )
+            }
+            (Segment::Index(_) | Segment::Each, Some(b'[')) => {
+                self.array(&mut |scanner, index| match first {
+                    Segment::Index(wanted) if *wanted != index => scanner.value().map(drop),
+                    _ => scanner.gather(rest, found),
+                })
+            }
+            _ => self.value().map(drop),
+        }
     }
 
     /// Checks the value that comes next and returns its span.

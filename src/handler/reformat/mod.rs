@@ -1,11 +1,15 @@
 //! `reformat`: what a record contains is changed, added, taken away or taken apart.
 
 mod body;
+mod every;
+mod mask;
 mod set;
+pub(super) mod spec;
 mod split;
 mod unset;
 
 use self::body::Body;
+use self::mask::Mask;
 use self::set::Assignment;
 use self::split::Split;
 use self::unset::Removal;
@@ -16,7 +20,7 @@ use super::{Binding, Failure, Handler, Reads};
 use crate::record::Record;
 
 /// The actions of this version, as they are told in faults.
-const SUPPORTED: &str = "`set`, `unset`, `split`, `rekey`, `hoist` and `extract`";
+const SUPPORTED: &str = "`set`, `unset`, `mask`, `split`, `rekey`, `hoist` and `extract`";
 
 /// A compiled reformat.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub(crate) struct Reformat {
 enum Action {
     /// Removals, then assignments.
     Edit(Vec<Removal>, Vec<Assignment>),
+    /// Fields are hidden.
+    Mask(Mask),
     /// One record for each element of an array.
     Split(Split),
     /// The key or the value as a whole.
@@ -62,6 +68,7 @@ impl Action {
         refuse_later(spec, place)?;
         let edits = spec.set.is_some() || spec.unset.is_some();
         let others = [
+            spec.mask.is_some(),
             spec.split.is_some(),
             spec.rekey.is_some(),
             spec.hoist.is_some(),
@@ -72,6 +79,9 @@ impl Action {
                 "a reformat has exactly one action; only `set` and `unset` may stand together",
                 format!("in this version: {SUPPORTED}"),
             );
+        }
+        if let Some(mask) = &spec.mask {
+            return Mask::compile(mask, &place.child("mask")).map(Self::Mask);
         }
         if let Some(split) = &spec.split {
             return Split::compile(split, &place.child("split")).map(Self::Split);
@@ -108,6 +118,7 @@ impl Handler for Reformat {
                 let reads = removals.chain(assignments.iter().map(Assignment::reads));
                 reads.max().unwrap_or(Reads::Nothing)
             }
+            Action::Mask(mask) => mask.reads(),
             Action::Split(_) => Reads::Value,
             Action::Body(body) => body.reads(),
         }
@@ -128,6 +139,7 @@ impl Handler for Reformat {
                     self.limit.check(&record)?;
                 }
             }
+            Action::Mask(mask) => mask.apply(&mut record)?,
             Action::Split(split) => return split.apply(record, self.limit, out),
             Action::Body(body) => body.apply(&mut record)?,
         }
@@ -140,7 +152,6 @@ impl Handler for Reformat {
 /// Refuses the actions of the grammar that a later version brings.
 fn refuse_later(spec: &ReformatSpec, place: &Place<'_>) -> Option<()> {
     let later = [
-        ("mask", &spec.mask),
         ("timestamp", &spec.timestamp),
         ("decode", &spec.decode),
         ("encode", &spec.encode),

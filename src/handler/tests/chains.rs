@@ -157,7 +157,7 @@ fn every_fault_of_a_chain_is_found_at_its_place() {
         {"filter": {"keep": {"value.amount": {"gt": null}}}},
         {"filter": {"drop": "empty"}, "use": "panics"},
         {"use": "pancis"},
-        {"reformat": {"mask": {}}},
+        {"reformat": {"mask": {"fields": ["value.a", "topic"], "with": "hash"}}},
         {"reformat": {"set": {"value.a": {"expr": "1"}, "topic": "x", "value.b": {"from": "valu"}}}},
         {"rename": {"topic": "a-{value.x}"}, "when": "value.a > 1"},
         {"rename": {"topic": "a-{value.x}", "allow": ["("]}},
@@ -172,6 +172,7 @@ fn every_fault_of_a_chain_is_found_at_its_place() {
         "/1/filter/keep/value.amount/gt",
         "/2",
         "/3/use",
+        "/4/reformat/mask/fields/1",
         "/4/reformat/mask",
         "/5/reformat/set/value.a/expr",
         "/5/reformat/set/topic",
@@ -186,7 +187,7 @@ fn every_fault_of_a_chain_is_found_at_its_place() {
     assert_eq!(pointers, expected);
     assert_eq!(faults[3].help.as_deref(), Some("did you mean `panics`?"));
     assert_eq!(
-        faults[8].message,
+        faults[9].message,
         "expressions come with a later version; write a map"
     );
 }

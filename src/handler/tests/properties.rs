@@ -113,6 +113,10 @@ fn every_step() -> Vec<Value> {
         json!({"reformat": {"rekey": {"from": ["value.a", "key", "header.a"]}}}),
         json!({"reformat": {"rekey": {"from": "value", "as": "json"}}}),
         json!({"reformat": {"hoist": "a"}}),
+        json!({"reformat": {"mask": {"fields": ["value.a[*].b", "value.b", "key"], "with": "hash", "key": "secret"}}}),
+        json!({"reformat": {"mask": {"fields": ["value.a", "key.a"], "with": "last4"}}}),
+        json!({"reformat": {"mask": {"fields": ["value.a[*]", "value.c", "key"], "with": "keep_format"}}}),
+        json!({"reformat": {"mask": {"fields": ["value.a", "header.a"], "with": "erase"}}}),
         json!({"reformat": {"extract": "value.a"}}),
     ]
 }

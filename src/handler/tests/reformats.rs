@@ -7,10 +7,10 @@ use crate::record::Record;
 use serde_json::{Value, json};
 
 /// Key and value of each output, as text.
-type Outputs = Vec<(Option<String>, Option<String>)>;
+pub(super) type Outputs = Vec<(Option<String>, Option<String>)>;
 
 /// What one reformat makes of `record`.
-fn outcome(reformat: &Value, record: Record<'_>) -> Result<Outputs, FailureCode> {
+pub(super) fn outcome(reformat: &Value, record: Record<'_>) -> Result<Outputs, FailureCode> {
     let bound = bind(&json!([{"reformat": reformat}]));
     let mut out = Vec::new();
     bound.apply(record, &mut out).map_err(|f| f.failure.code)?;
@@ -19,17 +19,20 @@ fn outcome(reformat: &Value, record: Record<'_>) -> Result<Outputs, FailureCode>
     Ok(out.iter().map(pair).collect())
 }
 
-fn value_after(reformat: Value, value: &str) -> Result<String, FailureCode> {
+/// The value that one reformat makes of `value`.
+pub(super) fn value_after(reformat: Value, value: &str) -> Result<String, FailureCode> {
     let mut outputs = outcome(&reformat, record(Some("k"), Some(value)))?;
     Ok(outputs.remove(0).1.expect("a value"))
 }
 
-fn key_after(reformat: Value, value: &str) -> Result<Option<String>, FailureCode> {
+/// The key that one reformat makes beside `value`; it was `k`.
+pub(super) fn key_after(reformat: Value, value: &str) -> Result<Option<String>, FailureCode> {
     let mut outputs = outcome(&reformat, record(Some("k"), Some(value)))?;
     Ok(outputs.remove(0).0)
 }
 
-fn headers_after(
+/// The headers that one reformat makes of `headers`.
+pub(super) fn headers_after(
     reformat: Value,
     headers: &[(&str, Option<&str>)],
 ) -> Vec<(String, Option<String>)> {
@@ -48,7 +51,8 @@ fn headers_after(
     headers_of(&out[0])
 }
 
-fn pairs(list: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
+/// Headers as texts.
+pub(super) fn pairs(list: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
     list.iter()
         .map(|(n, v)| ((*n).to_owned(), v.map(str::to_owned)))
         .collect()
