@@ -1,5 +1,6 @@
 //! The parts of the JSON Schema that types alone do not say.
 
+use super::reformat::timestamp::UNITS;
 use super::{operator, predicate};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -163,6 +164,38 @@ pub(super) fn changed_paths(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// `now`, a shift, or where the time stands.
+pub(super) fn timestamp(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            {"description": "The time at which the record is handled.", "enum": ["now"]},
+            {
+                "type": "object",
+                "properties": {
+                    "shift": {
+                        "description": "Later by this, or earlier: `1h30m`, `-1h`.",
+                        "type": "string",
+                        "examples": ["-1h", "500ms"],
+                    },
+                    "from": {"description": "Where the time stands.", "type": "string", "pattern": PATH},
+                    "unit": {
+                        "description": "How it is written there: seconds, milliseconds (the default), microseconds or nanoseconds since 1970, RFC 3339, or a pattern such as `%d/%m/%Y` (in UTC).",
+                        "anyOf": [{"enum": UNITS}, {"type": "string", "pattern": "%"}],
+                        "default": "ms",
+                    },
+                    "if_absent": {
+                        "description": "fail (the default): the step fails where there is no time; keep: the timestamp stays as it is.",
+                        "enum": ["fail", "keep"],
+                        "default": "fail",
+                    },
+                },
+                "additionalProperties": false,
+                "minProperties": 1,
+            },
+        ],
+    })
+}
+
 /// A path or a list of paths.
 pub(super) fn one_or_more_paths(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -197,6 +230,10 @@ mod tests {
             {"reformat": {"split": {"array": "value.items", "into": "value.item", "carry": ["value.id"], "when_empty": "keep"}}},
             {"reformat": {"rekey": {"from": ["value.a", "value.b"], "as": "json"}}},
             {"reformat": {"mask": {"fields": ["value.a[*].b", "header.x", "key"], "with": "hash", "key": "k"}}},
+            {"reformat": {"timestamp": "now"}},
+            {"reformat": {"timestamp": {"shift": "-1h"}}},
+            {"reformat": {"timestamp": {"from": "value.t", "unit": "rfc3339", "if_absent": "keep"}}},
+            {"reformat": {"timestamp": {"from": "header.t", "unit": "%Y-%m-%d"}}},
             {"use": "mine"},
         ]);
         let validator = validator();
@@ -228,6 +265,10 @@ mod tests {
             json!({"reformat": {"mask": {"fields": ["offset"], "with": "redact"}}}),
             json!({"reformat": {"mask": {"fields": ["value.x"], "with": "hide"}}}),
             json!({"reformat": {"mask": {"fields": ["value.x"]}}}),
+            json!({"reformat": {"timestamp": "later"}}),
+            json!({"reformat": {"timestamp": {}}}),
+            json!({"reformat": {"timestamp": {"shift": 1}}}),
+            json!({"reformat": {"timestamp": {"from": "value.t", "unit": "days"}}}),
             json!({"use": "x", "on_error": "abort_route"}),
         ] {
             assert!(!validator.is_valid(&json!([step])), "{step}");

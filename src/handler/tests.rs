@@ -5,3 +5,4 @@ mod masks;
 mod properties;
 mod reformats;
 mod renames;
+mod timestamps;

@@ -18,6 +18,27 @@ pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
     Some(Decimal::parse(left)?.compare(Decimal::parse(right)?))
 }
 
+/// `text × 10^exponent` rounded down to an integer; `None` if `text` is no number in JSON's
+/// spelling, or the integer is out of range.
+pub(crate) fn scaled(text: &str, exponent: i64) -> Option<i64> {
+    let decimal = Decimal::parse(text)?;
+    if decimal.significant.is_empty() {
+        return Some(0);
+    }
+    let places = decimal.magnitude.saturating_add(exponent);
+    let places = usize::try_from(places.max(0)).ok().filter(|p| *p <= 19)?;
+    let mut digits = decimal.digits().map(|b| i128::from(b - b'0'));
+    let whole = (0..places).fold(0, |sum, _| sum * 10 + digits.next().unwrap_or(0));
+    // What is left is not zero: zeros at the end do not count as digits.
+    let is_exact = digits.next().is_none();
+    let floor = match (decimal.negative, is_exact) {
+        (false, _) => whole,
+        (true, true) => -whole,
+        (true, false) => -whole - 1,
+    };
+    i64::try_from(floor).ok()
+}
+
 impl<'t> Decimal<'t> {
     /// `text` as a number, `None` if it is not one in JSON's spelling.
     pub(crate) fn parse(text: &'t str) -> Option<Self> {
@@ -150,6 +171,30 @@ mod tests {
             compare(number, "123456789012345678901234567891"),
             Some(Ordering::Less)
         );
+    }
+
+    #[test]
+    fn scales_and_rounds_down() {
+        let rows = [
+            ("1700000000", 3, Some(1_700_000_000_000)),
+            ("1700000000.1239", 3, Some(1_700_000_000_123)),
+            ("1.7e9", 3, Some(1_700_000_000_000)),
+            ("1700000000123456", -3, Some(1_700_000_000_123)),
+            ("1999", -6, Some(0)),
+            ("-1", -3, Some(-1)),
+            ("-1000", -3, Some(-1)),
+            ("-1.5", 0, Some(-2)),
+            ("0.0", 3, Some(0)),
+            ("9223372036854775807", 0, Some(i64::MAX)),
+            ("9223372036854775808", 0, None),
+            ("1e999999999999", 0, None),
+            ("1e-999999999999", 0, Some(0)),
+            ("x", 0, None),
+            ("007", 0, None),
+        ];
+        for (text, exponent, expected) in rows {
+            assert_eq!(scaled(text, exponent), expected, "{text}");
+        }
     }
 
     #[test]

@@ -6,12 +6,14 @@ mod mask;
 mod set;
 pub(super) mod spec;
 mod split;
+pub(super) mod timestamp;
 mod unset;
 
 use self::body::Body;
 use self::mask::Mask;
 use self::set::Assignment;
 use self::split::Split;
+use self::timestamp::Retime;
 use self::unset::Removal;
 use super::fault::Place;
 use super::limit::RecordLimit;
@@ -20,7 +22,8 @@ use super::{Binding, Failure, Handler, Reads};
 use crate::record::Record;
 
 /// The actions of this version, as they are told in faults.
-const SUPPORTED: &str = "`set`, `unset`, `mask`, `split`, `rekey`, `hoist` and `extract`";
+const SUPPORTED: &str =
+    "`set`, `unset`, `mask`, `split`, `rekey`, `timestamp`, `hoist` and `extract`";
 
 /// A compiled reformat.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ enum Action {
     Mask(Mask),
     /// One record for each element of an array.
     Split(Split),
+    /// The timestamp.
+    Timestamp(Retime),
     /// The key or the value as a whole.
     Body(Body),
 }
@@ -71,6 +76,7 @@ impl Action {
             spec.mask.is_some(),
             spec.split.is_some(),
             spec.rekey.is_some(),
+            spec.timestamp.is_some(),
             spec.hoist.is_some(),
             spec.extract.is_some(),
         ];
@@ -85,6 +91,9 @@ impl Action {
         }
         if let Some(split) = &spec.split {
             return Split::compile(split, &place.child("split")).map(Self::Split);
+        }
+        if let Some(timestamp) = &spec.timestamp {
+            return Retime::compile(timestamp, &place.child("timestamp")).map(Self::Timestamp);
         }
         if !edits {
             return Body::compile(spec, place).map(Self::Body);
@@ -101,12 +110,15 @@ impl Action {
     }
 
     fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
-        let Self::Edit(removals, assignments) = self else {
-            return Ok(self.clone());
-        };
-        let bound: Result<Vec<Assignment>, String> =
-            assignments.iter().map(|a| a.bind(binding)).collect();
-        Ok(Self::Edit(removals.clone(), bound?))
+        Ok(match self {
+            Self::Edit(removals, assignments) => {
+                let bound: Result<Vec<Assignment>, String> =
+                    assignments.iter().map(|a| a.bind(binding)).collect();
+                Self::Edit(removals.clone(), bound?)
+            }
+            Self::Timestamp(retime) => Self::Timestamp(retime.bind(binding)),
+            other => other.clone(),
+        })
     }
 }
 
@@ -120,6 +132,7 @@ impl Handler for Reformat {
             }
             Action::Mask(mask) => mask.reads(),
             Action::Split(_) => Reads::Value,
+            Action::Timestamp(retime) => retime.reads(),
             Action::Body(body) => body.reads(),
         }
     }
@@ -141,6 +154,7 @@ impl Handler for Reformat {
             }
             Action::Mask(mask) => mask.apply(&mut record)?,
             Action::Split(split) => return split.apply(record, self.limit, out),
+            Action::Timestamp(retime) => retime.apply(&mut record)?,
             Action::Body(body) => body.apply(&mut record)?,
         }
         self.limit.check(&record)?;
@@ -152,7 +166,6 @@ impl Handler for Reformat {
 /// Refuses the actions of the grammar that a later version brings.
 fn refuse_later(spec: &ReformatSpec, place: &Place<'_>) -> Option<()> {
     let later = [
-        ("timestamp", &spec.timestamp),
         ("decode", &spec.decode),
         ("encode", &spec.encode),
         ("cast", &spec.cast),

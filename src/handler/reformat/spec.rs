@@ -29,16 +29,16 @@ pub struct ReformatSpec {
     /// Makes the key from fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rekey: Option<RekeySpec>,
+    /// Changes the timestamp: `now`, `{ shift: -1h }`, or `{ from: PATH }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub timestamp: Option<Value>,
     /// Puts the value into an object under this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hoist: Option<String>,
     /// The field at this path becomes the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extract: Option<String>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub timestamp: Option<Value>,
     /// Not in this version.
     #[serde(default, skip_serializing)]
     #[schemars(skip)]
