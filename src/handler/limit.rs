@@ -28,6 +28,11 @@ impl RecordLimit {
         }
     }
 
+    /// The limit in bytes.
+    pub(crate) fn bytes(self) -> usize {
+        self.bytes
+    }
+
     /// Whether `record` fits. Headers count where a handler made them; those that were fetched
     /// fitted into their topic.
     ///

@@ -1,5 +1,6 @@
 //! The parts of the JSON Schema that types alone do not say.
 
+use super::reformat::recode::CODECS;
 use super::reformat::timestamp::UNITS;
 use super::{operator, predicate};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -164,6 +165,16 @@ pub(super) fn changed_paths(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Paths with a codec each.
+pub(super) fn codecs(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {CHANGED: {"enum": CODECS}},
+        "additionalProperties": false,
+    })
+}
+
 /// `now`, a shift, or where the time stands.
 pub(super) fn timestamp(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -234,6 +245,8 @@ mod tests {
             {"reformat": {"timestamp": {"shift": "-1h"}}},
             {"reformat": {"timestamp": {"from": "value.t", "unit": "rfc3339", "if_absent": "keep"}}},
             {"reformat": {"timestamp": {"from": "header.t", "unit": "%Y-%m-%d"}}},
+            {"reformat": {"decode": {"value": "gzip", "header.x": "hex"}}},
+            {"reformat": {"encode": {"value.a[*]": "json", "key": "base64"}}},
             {"use": "mine"},
         ]);
         let validator = validator();
@@ -269,6 +282,9 @@ mod tests {
             json!({"reformat": {"timestamp": {}}}),
             json!({"reformat": {"timestamp": {"shift": 1}}}),
             json!({"reformat": {"timestamp": {"from": "value.t", "unit": "days"}}}),
+            json!({"reformat": {"decode": {}}}),
+            json!({"reformat": {"decode": {"value.x": "base46"}}}),
+            json!({"reformat": {"encode": {"topic": "hex"}}}),
             json!({"use": "x", "on_error": "abort_route"}),
         ] {
             assert!(!validator.is_valid(&json!([step])), "{step}");

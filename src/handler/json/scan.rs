@@ -50,7 +50,16 @@ pub(crate) fn every(document: &[u8], path: &[Segment]) -> Result<Vec<Span>, Fail
 /// # Errors
 /// As [`find`].
 pub(crate) fn root(document: &[u8]) -> Result<Span, Failure> {
+    root_at(document, 0)
+}
+
+/// As [`root`], of a document that will stand `depth` arrays and objects deep in another.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn root_at(document: &[u8], depth: usize) -> Result<Span, Failure> {
     let mut scanner = Scanner::over(document)?;
+    scanner.depth = depth;
     let span = scanner.value()?;
     scanner.end()?;
     Ok(span)
@@ -234,7 +243,7 @@ impl<'d> Scanner<'d> {
     }
 
     fn open(&mut self) -> Result<(), Failure> {
-        if self.depth == MAX_DEPTH {
+        if self.depth >= MAX_DEPTH {
             let detail = format!("nested deeper than {MAX_DEPTH} at byte {}", self.at);
             return Err(Failure::new(FailureCode::TooDeep, detail));
         }

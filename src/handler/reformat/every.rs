@@ -16,8 +16,9 @@ pub(super) trait Change {
     /// Changes bytes without a type: a header, the key or the value as a whole.
     fn bytes(&self, bytes: &[u8]) -> Changed;
 
-    /// Changes a checked JSON value that is not null; `None` leaves it as it is.
-    fn json(&self, token: &[u8]) -> Changed;
+    /// Changes a checked JSON value that is not null and stands `depth` arrays and objects deep;
+    /// `None` leaves it as it is.
+    fn json(&self, token: &[u8], depth: usize) -> Changed;
 }
 
 /// Compiles a path that may match many fields.
@@ -66,7 +67,7 @@ pub(super) fn change(
     }
     let changed = edit::replace(bytes, segments, |token| match token {
         b"null" => Ok(None),
-        token => change.json(token),
+        token => change.json(token, segments.len()),
     })?;
     if let Some(changed) = changed {
         *document = Some(Cow::Owned(changed));

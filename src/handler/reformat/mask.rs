@@ -126,7 +126,7 @@ impl Change for Method {
         }))
     }
 
-    fn json(&self, token: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    fn json(&self, token: &[u8], _depth: usize) -> Result<Option<Vec<u8>>, Failure> {
         let masked = match self {
             Self::Redact => return Ok(Some(text::encoded("***"))),
             Self::Erase => return Ok(Some(b"null".to_vec())),

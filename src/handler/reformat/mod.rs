@@ -3,6 +3,7 @@
 mod body;
 mod every;
 mod mask;
+pub(super) mod recode;
 mod set;
 pub(super) mod spec;
 mod split;
@@ -11,6 +12,7 @@ mod unset;
 
 use self::body::Body;
 use self::mask::Mask;
+use self::recode::{Direction, Recode};
 use self::set::Assignment;
 use self::split::Split;
 use self::timestamp::Retime;
@@ -22,8 +24,7 @@ use super::{Binding, Failure, Handler, Reads};
 use crate::record::Record;
 
 /// The actions of this version, as they are told in faults.
-const SUPPORTED: &str =
-    "`set`, `unset`, `mask`, `split`, `rekey`, `timestamp`, `hoist` and `extract`";
+const SUPPORTED: &str = "`set`, `unset`, `mask`, `split`, `rekey`, `timestamp`, `decode`, `encode`, `hoist` and `extract`";
 
 /// A compiled reformat.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ enum Action {
     Split(Split),
     /// The timestamp.
     Timestamp(Retime),
+    /// What is encoded is decoded, or the other way round.
+    Recode(Vec<Recode>),
     /// The key or the value as a whole.
     Body(Body),
 }
@@ -77,6 +80,8 @@ impl Action {
             spec.split.is_some(),
             spec.rekey.is_some(),
             spec.timestamp.is_some(),
+            spec.decode.is_some(),
+            spec.encode.is_some(),
             spec.hoist.is_some(),
             spec.extract.is_some(),
         ];
@@ -94,6 +99,14 @@ impl Action {
         }
         if let Some(timestamp) = &spec.timestamp {
             return Retime::compile(timestamp, &place.child("timestamp")).map(Self::Timestamp);
+        }
+        if let Some(entries) = &spec.decode {
+            let place = place.child("decode");
+            return recode::compile(entries, Direction::Decode, &place).map(Self::Recode);
+        }
+        if let Some(entries) = &spec.encode {
+            let place = place.child("encode");
+            return recode::compile(entries, Direction::Encode, &place).map(Self::Recode);
         }
         if !edits {
             return Body::compile(spec, place).map(Self::Body);
@@ -133,6 +146,10 @@ impl Handler for Reformat {
             Action::Mask(mask) => mask.reads(),
             Action::Split(_) => Reads::Value,
             Action::Timestamp(retime) => retime.reads(),
+            Action::Recode(list) => {
+                let reads = list.iter().map(Recode::reads);
+                reads.max().unwrap_or(Reads::Nothing)
+            }
             Action::Body(body) => body.reads(),
         }
     }
@@ -155,6 +172,12 @@ impl Handler for Reformat {
             Action::Mask(mask) => mask.apply(&mut record)?,
             Action::Split(split) => return split.apply(record, self.limit, out),
             Action::Timestamp(retime) => retime.apply(&mut record)?,
+            Action::Recode(list) => {
+                for recode in list {
+                    recode.apply(&mut record, self.limit)?;
+                    self.limit.check(&record)?;
+                }
+            }
             Action::Body(body) => body.apply(&mut record)?,
         }
         self.limit.check(&record)?;
@@ -166,8 +189,6 @@ impl Handler for Reformat {
 /// Refuses the actions of the grammar that a later version brings.
 fn refuse_later(spec: &ReformatSpec, place: &Place<'_>) -> Option<()> {
     let later = [
-        ("decode", &spec.decode),
-        ("encode", &spec.encode),
         ("cast", &spec.cast),
         ("flatten", &spec.flatten),
         ("envelope", &spec.envelope),

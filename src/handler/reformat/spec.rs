@@ -33,20 +33,21 @@ pub struct ReformatSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::timestamp")]
     pub timestamp: Option<Value>,
+    /// Decodes what stands at a path: `base64`, `hex`, `gzip` (in a field: gzip in base64), or
+    /// `json`: the JSON inside a JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::codecs")]
+    pub decode: Option<Entries>,
+    /// The way back from `decode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::codecs")]
+    pub encode: Option<Entries>,
     /// Puts the value into an object under this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hoist: Option<String>,
     /// The field at this path becomes the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extract: Option<String>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub decode: Option<Value>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub encode: Option<Value>,
     /// Not in this version.
     #[serde(default, skip_serializing)]
     #[schemars(skip)]
