@@ -44,6 +44,7 @@ pub mod cli;
 
 pub mod exit;
 
+pub mod verify;
 pub mod version;
 
 #[cfg(feature = "sandbox")]

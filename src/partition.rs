@@ -108,24 +108,34 @@ impl Policy {
     /// `by` takes a record without a value at its path, or with bytes there that are not JSON, as
     /// one without a key.
     pub fn choose(&mut self, record: &Record<'_>, source_partition: i32, count: i32) -> Choice {
+        let sticky = match self.rule {
+            Rule::RoundRobin => 1,
+            _ => STICKY_RECORDS,
+        };
+        self.decided(record, source_partition, count)
+            .unwrap_or_else(|| Choice::Partition(self.turn.next(count, sticky)))
+    }
+
+    /// The same as far as the record alone decides it; `None` where it depends on whose turn it is.
+    pub fn decided(
+        &self,
+        record: &Record<'_>,
+        source_partition: i32,
+        count: i32,
+    ) -> Option<Choice> {
         if count <= 0 {
-            return Choice::TooFew { needs: 1 };
+            return Some(Choice::TooFew { needs: 1 });
         }
+        let hashed = |text: &[u8]| Choice::Partition(by_hash(text, count));
         match &self.rule {
-            Rule::Match(OnFewer::Stop) => existing(source_partition, count),
+            Rule::Match(OnFewer::Stop) => Some(existing(source_partition, count)),
             Rule::Match(OnFewer::Modulo) | Rule::Modulo => {
-                Choice::Partition(source_partition.rem_euclid(count))
+                Some(Choice::Partition(source_partition.rem_euclid(count)))
             }
-            Rule::Fixed(partition) => existing(*partition, count),
-            Rule::RoundRobin => Choice::Partition(self.turn.next(count, 1)),
-            Rule::KeyHash => Choice::Partition(match record.key.as_deref() {
-                Some(key) => by_hash(key, count),
-                None => self.turn.next(count, STICKY_RECORDS),
-            }),
-            Rule::By(path) => Choice::Partition(match text_at(path, record) {
-                Some(text) => by_hash(&text, count),
-                None => self.turn.next(count, STICKY_RECORDS),
-            }),
+            Rule::Fixed(partition) => Some(existing(*partition, count)),
+            Rule::RoundRobin => None,
+            Rule::KeyHash => record.key.as_deref().map(hashed),
+            Rule::By(path) => text_at(path, record).as_deref().map(hashed),
         }
     }
 }

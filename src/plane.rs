@@ -113,20 +113,29 @@ impl<R: FetchedRecord> Batch<R> {
     /// The record at `index`, borrowed for the handlers.
     pub fn record<'a>(&'a self, index: usize, source: &'a str) -> Option<Record<'a>> {
         let fetched = self.records.get(index)?;
-        Some(Record {
-            origin: Origin {
-                source,
-                topic: &self.partition.topic,
-                partition: self.partition.partition,
-                offset: fetched.offset().0,
-                timestamp: fetched.timestamp(),
-            },
-            topic: Cow::Borrowed(&self.partition.topic),
-            key: fetched.key().map(Cow::Borrowed),
-            value: fetched.value().map(Cow::Borrowed),
-            headers: Headers::Untouched(fetched.headers()),
+        Some(borrow(fetched, &self.partition, source))
+    }
+}
+
+/// A fetched record of `partition`, borrowed for the handlers.
+pub fn borrow<'a, R: FetchedRecord>(
+    fetched: &'a R,
+    partition: &'a TopicPartition,
+    source: &'a str,
+) -> Record<'a> {
+    Record {
+        origin: Origin {
+            source,
+            topic: &partition.topic,
+            partition: partition.partition,
+            offset: fetched.offset().0,
             timestamp: fetched.timestamp(),
-        })
+        },
+        topic: Cow::Borrowed(&partition.topic),
+        key: fetched.key().map(Cow::Borrowed),
+        value: fetched.value().map(Cow::Borrowed),
+        headers: Headers::Untouched(fetched.headers()),
+        timestamp: fetched.timestamp(),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod schema;
 mod status;
 mod steer;
 mod text;
+mod verify;
 mod version;
 
 pub use program::{CheckRequest, LoadRequest, NoDataLoss, Program};
@@ -67,6 +68,8 @@ pub enum Command {
     Reload(AskArgs),
     /// Show what the running process is doing
     Status(StatusArgs),
+    /// Compare source and target record by record, through the route's handlers; changes nothing
+    Verify(VerifyArgs),
     /// Hold a route of the running process; it stays held over reloads
     Pause(SteerArgs),
     /// Let a held route go on
@@ -178,6 +181,43 @@ pub struct StatusArgs {
     pub ask: AskArgs,
 }
 
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The route
+    pub route: String,
+    /// Only this target of the route
+    #[arg(long, value_name = "CLUSTER")]
+    pub target: Option<String>,
+    /// Where to begin: beginning, how long ago (1h), or a time (2026-11-29T08:00:00Z)
+    #[arg(long, value_name = "WHEN", default_value = "beginning")]
+    pub from: String,
+    /// How far the target has to be: committed, end, how long ago, or a time
+    #[arg(long, value_name = "WHEN", default_value = "committed")]
+    pub until: String,
+    /// The part of the target partitions to compare; at least one of each topic
+    #[arg(long, value_name = "PART", default_value = "100%")]
+    pub sample: String,
+    /// Which part that is
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Differences to print one by one
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub show: usize,
+    /// Records that one comparison remembers, of each kind: bounds its memory, at about 300 bytes each
+    #[arg(long, value_name = "RECORDS", default_value_t = 250_000)]
+    pub window: usize,
+    /// Comparisons at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    pub parallel: usize,
+    /// Seconds for which a cluster may be silent
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub timeout: u64,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
+}
+
 /// Arguments of `pause` and `resume`.
 #[derive(Debug, Args)]
 pub struct SteerArgs {
@@ -256,6 +296,7 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Plan(args) => plan::plan(&args, config, cli.color, program),
         Command::Reload(args) => reload::reload(&args, config, program),
         Command::Status(args) => status::status(&args, config, cli.color, program),
+        Command::Verify(args) => verify::verify(&args, config, cli.color, program),
         Command::Pause(args) => steer::steer(&args, steer::Verb::Pause, config, program),
         Command::Resume(args) => steer::steer(&args, steer::Verb::Resume, config, program),
         Command::Sandbox(args) => sandbox::sandbox(&args, cli.color, program),

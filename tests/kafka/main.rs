@@ -19,3 +19,4 @@ mod positions;
 mod reloads;
 mod security;
 mod target_away;
+mod verify;

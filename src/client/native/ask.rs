@@ -167,6 +167,8 @@ pub enum OffsetSpec {
     LastStable,
     /// The high watermark.
     HighWatermark,
+    /// The first record that is not older than this, in milliseconds; −1 in the answer if there is none.
+    Since(i64),
 }
 
 /// The answer of [`list_offsets`], by partition.
@@ -183,8 +185,11 @@ pub fn list_offsets(
     timeout: Duration,
 ) -> Result<OffsetAnswers, (RDKafkaErrorCode, String)> {
     let which = match spec {
-        OffsetSpec::Earliest => sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_EARLIEST,
-        _ => sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_LATEST,
+        OffsetSpec::Earliest => sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_EARLIEST as i64,
+        OffsetSpec::Since(at) => at,
+        OffsetSpec::LastStable | OffsetSpec::HighWatermark => {
+            sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_LATEST as i64
+        }
     };
     let mut list = TopicPartitionList::with_capacity(partitions.len());
     for tp in partitions {
@@ -200,7 +205,7 @@ pub fn list_offsets(
     unsafe {
         let raw = list.ptr();
         for i in 0..partitions.len() {
-            (*(*raw).elems.add(i)).offset = which as i64;
+            (*(*raw).elems.add(i)).offset = which;
         }
         if spec == OffsetSpec::LastStable {
             let error = sys::rd_kafka_AdminOptions_set_isolation_level(

@@ -45,6 +45,12 @@ impl Fetched {
         self.raw().rkt == other.raw().rkt && self.raw().partition == other.raw().partition
     }
 
+    /// A number that stands for the topic as long as the client reads it, and the partition: cheaper
+    /// than the name.
+    pub fn partition_handle(&self) -> (usize, i32) {
+        (self.raw().rkt as usize, self.raw().partition)
+    }
+
     /// The partition, with a freshly allocated topic name: ask once a batch.
     pub fn topic_partition(&self) -> TopicPartition {
         // SAFETY: the topic handle lives as long as the message.
