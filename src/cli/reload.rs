@@ -27,7 +27,8 @@ fn exit_of(verdict: &ReloadVerdict) -> Exit {
         ReloadVerdict::Rejected { .. } => Exit::No,
         ReloadVerdict::Unchanged { .. } => Exit::Done,
         ReloadVerdict::Applied { routes, .. } => {
-            let late = routes.values().any(|r| *r == RouteResult::StillStopping);
+            let late = [RouteResult::StillStopping, RouteResult::StillChanging];
+            let late = routes.values().any(|r| late.contains(r));
             if late { Exit::No } else { Exit::Done }
         }
     }

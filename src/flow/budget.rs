@@ -38,6 +38,11 @@ impl Budget {
         }
     }
 
+    /// Keeps to another limit from now on.
+    pub(crate) fn keep_to(&mut self, limit: u64) {
+        self.limit = limit.max(1);
+    }
+
     /// A batch enters.
     pub(crate) fn take(&mut self, cost: u64) {
         self.used += cost;

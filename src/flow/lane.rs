@@ -5,7 +5,7 @@
 //! handlers → partition → produce, for each record of a batch; what became of the batch goes back
 //! to the worker as [`Handled`].
 
-use crate::config::spec::OnError;
+use crate::config::spec::{OnError, RouteSpec};
 use crate::flow::dead_letter::{self, DeadLetter};
 use crate::flow::target::{TargetTopic, TargetView};
 use crate::handler::{BoundChain, Failure, FailureCode, StepFailure};
@@ -121,6 +121,7 @@ pub(crate) struct Job<R, K> {
     pub(crate) epoch: u32,
     pub(crate) gate: Arc<Gate>,
     pub(crate) chain: Arc<BoundChain>,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) sink: Arc<K>,
     pub(crate) care: Care,
 }
@@ -173,14 +174,50 @@ pub(crate) enum StopCause {
     Stale,
 }
 
+/// What a route says of its records, as it stood when a batch was taken.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) on_error: OnError,
+    pub(crate) dead_letter: Option<Arc<str>>,
+    pub(crate) record_bytes: Option<u64>,
+}
+
+impl Rules {
+    pub(crate) fn of(route: &RouteSpec) -> Self {
+        Self {
+            on_error: route.on_error,
+            dead_letter: route.dead_letter.as_deref().map(Into::into),
+            record_bytes: route.record_bytes,
+        }
+    }
+
+    /// `limits.record`: an output larger than the user allows is a failure of the record.
+    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+        let Some(limit) = self.record_bytes else {
+            return Ok(());
+        };
+        let size = |r: &Record<'_>| {
+            (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
+        };
+        match outputs.iter().map(size).find(|size| *size > limit) {
+            None => Ok(()),
+            Some(size) => Err(StepFailure {
+                step: 0,
+                failure: Failure {
+                    code: FailureCode::TooLarge,
+                    detail: format!("{size} bytes, limits.record is {limit}"),
+                },
+                on_error: None,
+            }),
+        }
+    }
+}
+
 /// What is constant for all batches of a flow.
 #[derive(Clone)]
 pub(crate) struct LaneSpec {
     pub(crate) worker: u8,
     pub(crate) route: Arc<str>,
-    pub(crate) on_error: OnError,
-    pub(crate) dead_letter: Option<Arc<str>>,
-    pub(crate) record_bytes: Option<u64>,
     pub(crate) targets: Arc<TargetView>,
     pub(crate) lease: Arc<Lease>,
 }
@@ -282,7 +319,7 @@ impl<K: Sink> Lane<K> {
         }
         if let Some(topic) = job.chain.pass_through() {
             record.topic = Cow::Borrowed(topic);
-            if let Err(failure) = self.check_limit(std::slice::from_ref(&record)) {
+            if let Err(failure) = job.rules.check_limit(std::slice::from_ref(&record)) {
                 return self.settle(job, index, failure, handled);
             }
             self.produce(job, index, &record, handled)?;
@@ -296,7 +333,7 @@ impl<K: Sink> Lane<K> {
             }
             Ok(_) => {
                 // Before the first output is enqueued: a failure settles the whole record.
-                if let Err(failure) = self.check_limit(outputs) {
+                if let Err(failure) = job.rules.check_limit(outputs) {
                     return self.settle(job, index, failure, handled);
                 }
                 for output in outputs.iter() {
@@ -319,7 +356,7 @@ impl<K: Sink> Lane<K> {
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
         handled.failed += 1;
-        match failed.on_error.unwrap_or(self.spec.on_error) {
+        match failed.on_error.unwrap_or(job.rules.on_error) {
             OnError::Stop => Err(StopCause::Poison(failed.failure)),
             OnError::AbortRoute => Err(StopCause::Abort(failed.failure)),
             OnError::Skip => {
@@ -361,27 +398,6 @@ impl<K: Sink> Lane<K> {
         };
         self.check_size(job, record, target)?;
         self.enqueue(job, index, known, partition, record, handled)
-    }
-
-    /// `limits.record`: an output larger than the user allows is a failure of the record.
-    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
-        let Some(limit) = self.spec.record_bytes else {
-            return Ok(());
-        };
-        let size = |r: &Record<'_>| {
-            (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
-        };
-        match outputs.iter().map(size).find(|size| *size > limit) {
-            None => Ok(()),
-            Some(size) => Err(StepFailure {
-                step: 0,
-                failure: Failure {
-                    code: FailureCode::TooLarge,
-                    detail: format!("{size} bytes, limits.record is {limit}"),
-                },
-                on_error: None,
-            }),
-        }
     }
 
     fn check_size<R>(
@@ -443,7 +459,7 @@ impl<K: Sink> Lane<K> {
         failure: &Failure,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
-        let Some(topic) = self.spec.dead_letter.clone() else {
+        let Some(topic) = job.rules.dead_letter.clone() else {
             return Err(StopCause::Poison(failure.clone()));
         };
         let known = self.topic(&job.sink, &topic)?;

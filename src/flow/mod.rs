@@ -42,6 +42,18 @@ pub struct FlowSpec {
     pub share_bytes: u64,
 }
 
+impl FlowSpec {
+    fn workers(&self) -> u8 {
+        u8::try_from(self.route.threads.workers.get()).unwrap_or(u8::MAX)
+    }
+
+    /// What one worker may have in flight, in bytes.
+    fn worker_bytes(&self) -> u64 {
+        let flow = self.route.in_flight_bytes.min(self.share_bytes);
+        (flow / u64::from(self.workers())).max(1 << 20)
+    }
+}
+
 /// What an embedding program brings to every flow.
 #[derive(Clone, Default)]
 pub struct Environment {
@@ -85,7 +97,7 @@ pub struct FlowHandle {
 }
 
 /// What a flow can be told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) enum Control {
     /// Stop fetching, drain, commit, leave; give up at the deadline.
     Drain {
@@ -94,12 +106,46 @@ pub(crate) enum Control {
     },
     /// Stop at once.
     Abort,
+    /// Take over new settings of the route, between two batches.
+    Change(NewSettings),
+}
+
+/// Called once, when every worker of a flow has taken new settings over, or has ended.
+pub type OnTaken = Box<dyn FnOnce() + Send + Sync>;
+
+/// Settings on their way to the workers of a flow.
+#[derive(Clone)]
+pub(crate) struct NewSettings {
+    route: Arc<RouteSpec>,
+    _taken: Arc<Taken>,
+}
+
+/// Speaks when the last worker has let go of it: also if that worker panicked.
+struct Taken(Option<OnTaken>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(on_taken) = self.0.take() {
+            on_taken();
+        }
+    }
 }
 
 impl FlowHandle {
     /// Asks the flow to stop gently until `deadline`; its exit follows.
     pub fn drain(&self, deadline: Instant) {
         let _ = self.control.send(Control::Drain { deadline });
+    }
+
+    /// Gives the flow new settings, which hold from the next batch of each partition on; `on_taken`
+    /// follows. The settings of class `live` are taken over, others are not looked at.
+    pub fn change(&self, route: Arc<RouteSpec>, on_taken: OnTaken) {
+        let taken = Arc::new(Taken(Some(on_taken)));
+        let settings = NewSettings {
+            route,
+            _taken: taken,
+        };
+        let _ = self.control.send(Control::Change(settings));
     }
 
     /// Asks the flow to stop at once; its exit follows.

@@ -120,6 +120,14 @@ impl<R: FetchedRecord, K: Sink> Stage<R, K> {
         ended
     }
 
+    /// Keeps to other bounds from the next batch on.
+    pub(crate) fn keep_to(&mut self, records: u64, bytes: u64) {
+        if let Stage::Threads(threads) = self {
+            threads.max_records = records;
+            threads.max_bytes = bytes;
+        }
+    }
+
     /// Whether some lane has as much waiting as it may.
     pub(crate) fn is_full(&self) -> bool {
         match self {

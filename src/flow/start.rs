@@ -180,24 +180,15 @@ struct Parts {
 }
 
 impl Parts {
-    fn workers(&self) -> u8 {
-        u8::try_from(self.spec.route.threads.workers.get()).unwrap_or(u8::MAX)
-    }
-
-    fn share_bytes(&self) -> u64 {
-        let flow = self.spec.route.in_flight_bytes.min(self.spec.share_bytes);
-        (flow / u64::from(self.workers())).max(1 << 20)
-    }
-
     fn seats(&self) -> Result<Vec<Seat>, String> {
-        (0..self.workers())
+        (0..self.spec.workers())
             .map(|index| {
                 let settings = MemberSettings {
                     cluster: &self.spec.source,
                     group: &self.group,
                     protocol: self.spec.route.group_protocol,
                     discovery_interval: self.spec.route.discovery_interval,
-                    prefetch_bytes: self.share_bytes(),
+                    prefetch_bytes: self.spec.worker_bytes(),
                 };
                 let member = Member::new(&settings, self.subject.clone())?;
                 let (notes_tx, notes) = unbounded();
@@ -236,7 +227,7 @@ impl Parts {
             subject: self.subject.clone(),
             view: self.view.clone(),
             target: self.targets.clone(),
-            workers: self.workers(),
+            workers: self.spec.workers(),
             tell: Box::new(move |worker, finding: Finding| {
                 if let Some(inbox) = inboxes.get(usize::from(worker)) {
                     inbox.tell(Note::Finding(finding));
@@ -323,9 +314,6 @@ impl Parts {
         let spec = LaneSpec {
             worker: seat.index,
             route: route.name.as_str().into(),
-            on_error: route.on_error,
-            dead_letter: route.dead_letter.as_deref().map(Into::into),
-            record_bytes: route.record_bytes,
             targets: self.targets.clone(),
             lease: seat.lease.clone(),
         };
@@ -353,7 +341,6 @@ impl Parts {
             stage,
             lease: seat.lease.clone(),
             announcer: self.announcer(seat.index)?,
-            in_flight_bytes: self.share_bytes(),
             troubles: self.troubles.clone(),
             group_patience: group_patience(&self.spec.source),
             source: seat.member,

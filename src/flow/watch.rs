@@ -130,11 +130,18 @@ impl Flow {
     }
 
     fn steer(&self, control: Control) {
-        if matches!(control, Control::Drain { .. }) {
-            self.view.become_(State::Draining, None);
+        match &control {
+            Control::Drain { .. } => {
+                self.view.become_(State::Draining, None);
+            }
+            Control::Change(settings) => {
+                let _ = self.keeper.send(Ask::Change(settings.route.clone()));
+                let _ = self.scout.send(Inquiry::Change(settings.route.clone()));
+            }
+            Control::Abort => {}
         }
         for inbox in &self.inboxes {
-            inbox.tell(Note::Control(control));
+            inbox.tell(Note::Control(control.clone()));
         }
     }
 

@@ -4,7 +4,7 @@ use super::backoff;
 use super::board::{Board, Phase, ProcessView, Snapshot};
 use super::ending::Ending;
 use super::event::{Event, EventSender, Signal, Steered};
-use super::flows::{Flows, RunningFlow, exit_to};
+use super::flows::{Flows, RunningFlow, exit_to, taken_to};
 use super::leftover::Outcome;
 use super::reload::Reloads;
 use super::route::{Route, Settled, Then};
@@ -92,6 +92,12 @@ impl Launcher {
             handle: self.flows.start(spec, on_exit),
             run,
         }
+    }
+
+    /// Gives a running flow of `route` new settings.
+    pub fn change(&self, flow: &Launched, route: &Arc<RouteSpec>) {
+        let on_taken = taken_to(self.events.clone(), route.name.clone(), flow.run);
+        flow.handle.change(Arc::clone(route), on_taken);
     }
 
     /// Takes what all flows share from an accepted spec.
@@ -189,6 +195,11 @@ impl Supervisor {
             Event::Reload { reply } => self.ask_reload(Some(reply), now),
             Event::Loaded(result) => self.loaded(result, now),
             Event::FlowExited { route, run, exit } => self.flow_exited(&route, run, exit, now),
+            Event::SettingsTaken { route, run } => {
+                if let Some(route) = self.routes.get_mut(&route) {
+                    route.taken(run);
+                }
+            }
             Event::Pause { route, reply } => {
                 let _ = reply.send(self.pause(&route, now));
             }

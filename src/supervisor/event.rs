@@ -29,6 +29,13 @@ pub enum Event {
         /// How it ended.
         exit: FlowExit,
     },
+    /// A flow has taken new settings over.
+    SettingsTaken {
+        /// Its route.
+        route: Name,
+        /// The number of its start.
+        run: u64,
+    },
     /// The user holds a route.
     Pause {
         /// The route.

@@ -1,8 +1,8 @@
 //! The seam to the engine: whoever starts flows, and a flow that runs.
 
 use super::event::{Event, EventSender};
-use crate::config::spec::Name;
-use crate::flow::{FlowExit, FlowHandle, FlowSpec};
+use crate::config::spec::{Name, RouteSpec};
+use crate::flow::{FlowExit, FlowHandle, FlowSpec, OnTaken};
 use crate::observe::{FlowView, Reason};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,6 +35,8 @@ pub trait RunningFlow: Send + Sync {
     fn drain(&self, deadline: Instant);
     /// Asks it to stop at once.
     fn abort(&self);
+    /// Gives it new settings of its route; `on_taken` follows when they hold.
+    fn change(&self, route: Arc<RouteSpec>, on_taken: OnTaken);
 }
 
 impl RunningFlow for FlowHandle {
@@ -48,6 +50,10 @@ impl RunningFlow for FlowHandle {
 
     fn abort(&self) {
         FlowHandle::abort(self);
+    }
+
+    fn change(&self, route: Arc<RouteSpec>, on_taken: OnTaken) {
+        FlowHandle::change(self, route, on_taken);
     }
 }
 
@@ -67,6 +73,11 @@ pub(super) fn exit_to(events: EventSender, route: Name, run: u64) -> OnExit {
         let mut guard = guard;
         guard.speak(exit);
     })
+}
+
+/// An `on_taken` that brings the word to the supervisor.
+pub(super) fn taken_to(events: EventSender, route: Name, run: u64) -> OnTaken {
+    Box::new(move || events.send(Event::SettingsTaken { route, run }))
 }
 
 struct ExitGuard {

@@ -8,7 +8,7 @@ use super::route::{Retried, Route, Then};
 use super::verdict::{ReloadVerdict, RouteResult};
 use super::{Effect, LoadedConfig, RejectedConfig};
 use crate::config::spec::{Name, Spec, Watch};
-use crate::plan::{Change, Plan};
+use crate::plan::{Alteration, Change, Plan, Report, RouteReport, Verb};
 use crate::supervisor::board::Rejection;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,6 +54,7 @@ enum Cause {
 
 /// A plan that is being applied.
 struct Applying {
+    plan: Report,
     results: BTreeMap<Name, RouteResult>,
     give_up_at: Instant,
     replies: Vec<Reply>,
@@ -160,9 +161,11 @@ impl Supervisor {
             self.follow(config.files, None);
             return self.reject(error, Some(config.hash), asked);
         }
+        let report = Report::from(&plan);
         let results = self.apply(plan, config, now);
         let limits = &self.launcher.limits;
         self.reloads.stage = Stage::Applying(Applying {
+            plan: report,
             results,
             give_up_at: now + limits.drain(self.launcher.grace) + limits.abort_patience,
             replies: asked.replies,
@@ -216,11 +219,7 @@ impl Supervisor {
                 return RouteResult::Stopped;
             }
             Change::Start(wanted) => (wanted, RouteResult::Started),
-            Change::Alter(alteration) => {
-                let changed = alteration.changed.into_iter().map(|c| c.setting);
-                let changed = changed.collect();
-                (alteration.wanted, RouteResult::Restarted { changed })
-            }
+            Change::Alter(alteration) => return self.alter(name, alteration, now),
         };
         match self.routes.get_mut(name) {
             Some(route) if route.is_paused() => {
@@ -235,6 +234,34 @@ impl Supervisor {
             }
         }
         result
+    }
+
+    fn alter(&mut self, name: &Name, alteration: Alteration, now: Instant) -> RouteResult {
+        let drain_until = now + self.launcher.limits.drain(self.launcher.grace);
+        let changed = alteration.changed.iter().map(|c| c.setting.clone());
+        let changed: Vec<String> = changed.collect();
+        let verb = RouteReport::from(&Change::Alter(alteration.clone())).change;
+        let Some(route) = self.routes.get_mut(name) else {
+            let route = Route::start(alteration.wanted, &mut self.launcher, now);
+            self.routes.insert(name.clone(), route);
+            return RouteResult::Started;
+        };
+        if route.is_paused() {
+            route.adopt(alteration.wanted);
+            return RouteResult::Paused;
+        }
+        if !route.is_up() {
+            // Stopped by a fault, or still on its way to what the reload before wanted.
+            route.end(Then::Start(alteration.wanted), drain_until);
+            return RouteResult::Restarted { changed };
+        }
+        route.alter(alteration, &mut self.launcher, now, drain_until);
+        route.retry(&mut self.launcher, now);
+        match verb {
+            Verb::Restart => RouteResult::Restarted { changed },
+            Verb::Reconnect => RouteResult::Reconnected { changed },
+            _ => RouteResult::Changed { changed },
+        }
     }
 
     fn keep(&mut self, name: &Name, spec: &Spec, now: Instant) -> RouteResult {
@@ -257,8 +284,11 @@ impl Supervisor {
         let Stage::Applying(applying) = &self.reloads.stage else {
             return;
         };
-        let is_ending = |name: &Name| self.routes.get(name).is_some_and(Route::is_ending);
-        let unsettled = applying.results.keys().any(is_ending);
+        let unsettled = |name: &Name| {
+            let route = self.routes.get(name);
+            route.is_some_and(|route| route.is_stopping() || route.is_changing())
+        };
+        let unsettled = applying.results.keys().any(unsettled);
         if unsettled && now < applying.give_up_at && self.ending.is_none() {
             return;
         }
@@ -266,17 +296,17 @@ impl Supervisor {
             return;
         };
         let results = applying.results.into_iter().map(|(name, result)| {
-            let late = self.routes.get(&name).is_some_and(Route::is_ending);
-            let result = if late {
-                RouteResult::StillStopping
-            } else {
-                result
+            let result = match self.routes.get(&name) {
+                Some(route) if route.is_stopping() => RouteResult::StillStopping,
+                Some(route) if route.is_changing() => RouteResult::StillChanging,
+                _ => result,
             };
             (name.to_string(), result)
         });
         let verdict = ReloadVerdict::Applied {
             generation: self.process.generation,
             hash: self.process.hash.clone(),
+            plan: Box::new(applying.plan),
             routes: results.collect(),
         };
         tracing::info!(

@@ -8,15 +8,17 @@ use super::backoff::HEALTHY_AFTER;
 use super::board::{FlowEntry, RouteView};
 use super::core::Launcher;
 use super::leftover::{FlowId, Leftover};
-use crate::config::spec::{RouteSpec, Until};
+use crate::config::settings::ReloadClass;
+use crate::config::spec::{ClusterSpec, Name, RouteSpec, Until};
 use crate::flow::FlowExit;
 use crate::observe::{Condition, Reason, State};
+use crate::plan::{Alteration, FlowAction, FlowChange};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 mod place;
 
-use place::{Life, Place};
+use place::{Life, Next, Place};
 
 /// A route under `until: end` whose partitions are all done or halted for this long gives up.
 const HALTED_FOR: Duration = Duration::from_secs(10);
@@ -94,6 +96,80 @@ impl Route {
         self.stage = Stage::Up;
     }
 
+    /// Goes on with other settings, flow by flow: what need not be touched is not.
+    pub fn alter(
+        &mut self,
+        alteration: Alteration,
+        launcher: &mut Launcher,
+        now: Instant,
+        drain_until: Instant,
+    ) {
+        self.spec = alteration.wanted;
+        for flow in &alteration.flows {
+            let mut places = self.places.iter_mut();
+            let place = places.find(|place| place.is_between(&flow.source, &flow.target));
+            match (flow.action, place) {
+                (FlowAction::Start, None) => self.launch_one(flow, launcher, now),
+                (FlowAction::Take(ReloadClass::Live), Some(place)) => {
+                    place.change(&self.spec, launcher);
+                }
+                (FlowAction::Start | FlowAction::Take(_), Some(place)) => {
+                    place.leave(Next::Again, drain_until);
+                }
+                (FlowAction::Stop, Some(place)) => place.leave(Next::Gone, drain_until),
+                (FlowAction::Keep, _) | (FlowAction::Stop | FlowAction::Take(_), None) => {}
+            }
+        }
+        self.settle_places(launcher, now);
+    }
+
+    fn launch_one(&mut self, change: &FlowChange, launcher: &mut Launcher, now: Instant) {
+        let id = FlowId {
+            route: self.spec.name.to_string(),
+            source: change.source.to_string(),
+            target: change.target.to_string(),
+        };
+        let find =
+            |list: &[Arc<ClusterSpec>], name: &Name| list.iter().find(|c| c.name == *name).cloned();
+        let source = find(&self.spec.sources, &change.source);
+        let target = find(&self.spec.targets, &change.target);
+        if let (Some(source), Some(target)) = (source, target) {
+            let flow = launcher.launch(&self.spec, &source, &target);
+            self.places.push(Place::taken(id, flow, None, now));
+        }
+    }
+
+    /// Fills or forgets the places whose flows were to leave and have ended. Strictly after their
+    /// ends (B126).
+    fn settle_places(&mut self, launcher: &mut Launcher, now: Instant) -> Settled {
+        let mut settled = Settled::No;
+        let mut at = 0;
+        while at < self.places.len() {
+            let Some(next) = self.places[at].left() else {
+                at += 1;
+                continue;
+            };
+            settled = Settled::Moved;
+            let place = self.places.remove(at);
+            let ends = place.ends_in(&self.spec);
+            if let (Next::Again, Some((source, target))) = (next, ends) {
+                let flow = launcher.launch(&self.spec, source, target);
+                let id = place.id.clone();
+                self.places
+                    .insert(at, Place::taken(id, flow, Some(place), now));
+                at += 1;
+            }
+        }
+        settled
+    }
+
+    /// A flow has taken new settings over.
+    pub fn taken(&mut self, run: u64) {
+        if let Some(place) = self.places.iter_mut().find(|place| place.is_run(run)) {
+            place.taken_over();
+        }
+    }
+
     /// Asks every flow to end by `drain_until`, and says what follows. A route that is ending
     /// already keeps the earlier deadline and only changes what follows.
     pub fn end(&mut self, then: Then, drain_until: Instant) {
@@ -108,7 +184,7 @@ impl Route {
         {
             self.places
                 .iter_mut()
-                .for_each(|place| place.drain(deadline));
+                .for_each(|place| place.leave_with_route(deadline));
         }
         self.stage = Stage::Ending { then, drain_until };
     }
@@ -129,6 +205,7 @@ impl Route {
         };
         let place = &mut self.places[at];
         match (&self.stage, exit) {
+            (Stage::Up, exit) if place.is_leaving() => place.ended(exit),
             (Stage::Up, FlowExit::AbortRoute(reason)) => {
                 place.ended(FlowExit::AbortRoute(reason.clone()));
                 let patience = now + launcher.limits.drain(launcher.grace);
@@ -149,8 +226,10 @@ impl Route {
 
     /// Does what follows once the last flow has ended.
     pub fn settle(&mut self, launcher: &mut Launcher, now: Instant) -> Settled {
-        let Stage::Ending { then, .. } = &self.stage else {
-            return Settled::No;
+        let then = match &self.stage {
+            Stage::Ending { then, .. } => then,
+            Stage::Up => return self.settle_places(launcher, now),
+            Stage::Held(_) => return Settled::No,
         };
         if self.places.iter().any(Place::runs) {
             return Settled::No;
@@ -176,7 +255,10 @@ impl Route {
     /// The clock: next tries, deadlines, health.
     pub fn tick(&mut self, launcher: &mut Launcher, now: Instant) {
         match &self.stage {
-            Stage::Up => self.retry_due(launcher, now),
+            Stage::Up => {
+                self.retry_due(launcher, now);
+                self.places.iter_mut().for_each(|place| place.hurry(now));
+            }
             Stage::Ending {
                 drain_until: Some(until),
                 ..
@@ -251,6 +333,21 @@ impl Route {
         matches!(self.stage, Stage::Ending { .. })
     }
 
+    /// Whether a flow of it was told to end, by a change or with the route, and has not.
+    pub fn is_stopping(&self) -> bool {
+        self.is_ending() || self.places.iter().any(Place::is_leaving)
+    }
+
+    /// Whether a flow of it has been given settings that do not hold yet.
+    pub fn is_changing(&self) -> bool {
+        self.places.iter().any(Place::is_changing)
+    }
+
+    /// Whether its flows run, or wait for their next try.
+    pub fn is_up(&self) -> bool {
+        matches!(self.stage, Stage::Up)
+    }
+
     /// The spec that runs, or is held.
     pub fn spec(&self) -> &Arc<RouteSpec> {
         &self.spec
@@ -278,7 +375,12 @@ impl Route {
     /// When it next needs the clock.
     pub fn deadline(&self) -> Option<Instant> {
         match &self.stage {
-            Stage::Up => self.places.iter().filter_map(Place::due).min(),
+            Stage::Up => {
+                let places = self.places.iter();
+                places
+                    .flat_map(|p| p.due().into_iter().chain(p.leave_until()))
+                    .min()
+            }
             Stage::Ending { drain_until, .. } => *drain_until,
             Stage::Held(_) => None,
         }

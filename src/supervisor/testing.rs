@@ -2,7 +2,7 @@
 
 use super::{Flows, OnExit, RunningFlow};
 use crate::config::spec::*;
-use crate::flow::{FlowExit, FlowSpec};
+use crate::flow::{FlowExit, FlowSpec, OnTaken};
 use crate::handler::Chain;
 use crate::observe::FlowView;
 use crate::partition::PolicySpec;
@@ -72,8 +72,15 @@ pub(crate) fn route_until_end(of: &str) -> Arc<RouteSpec> {
     Arc::new(made)
 }
 
-/// `route` with another commit interval, so that it differs.
+/// `route` with one more worker: it restarts.
 pub(crate) fn changed(route: &RouteSpec) -> Arc<RouteSpec> {
+    let mut made = route.clone();
+    made.threads.workers = made.threads.workers.saturating_add(1);
+    Arc::new(made)
+}
+
+/// `route` with another commit interval: it changes live.
+pub(crate) fn tuned(route: &RouteSpec) -> Arc<RouteSpec> {
     let mut made = route.clone();
     made.commit_interval += Duration::from_secs(1);
     Arc::new(made)
@@ -99,10 +106,11 @@ pub(crate) fn spec(routes: Vec<Arc<RouteSpec>>) -> Spec {
 }
 
 /// What a fake flow was told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     Drain(Instant),
     Abort,
+    Change(Arc<RouteSpec>),
 }
 
 /// One fake flow.
@@ -113,6 +121,7 @@ pub(crate) struct Fake {
     pub view: Arc<FlowView>,
     told: Mutex<Vec<Told>>,
     on_exit: Mutex<Option<OnExit>>,
+    on_taken: Mutex<Vec<OnTaken>>,
 }
 
 impl Fake {
@@ -128,6 +137,12 @@ impl Fake {
     pub fn exit(&self, exit: FlowExit) {
         let on_exit = self.on_exit.lock().unwrap().take().expect("ends once");
         on_exit(exit);
+    }
+
+    /// Says that the settings it was given hold.
+    pub fn take(&self) {
+        let taken = std::mem::take(&mut *self.on_taken.lock().unwrap());
+        taken.into_iter().for_each(|on_taken| on_taken());
     }
 
     /// Ends like a thread that panics: nobody calls `on_exit`.
@@ -149,6 +164,11 @@ impl RunningFlow for Handle {
 
     fn abort(&self) {
         self.0.told.lock().unwrap().push(Told::Abort);
+    }
+
+    fn change(&self, route: Arc<RouteSpec>, on_taken: OnTaken) {
+        self.0.told.lock().unwrap().push(Told::Change(route));
+        self.0.on_taken.lock().unwrap().push(on_taken);
     }
 }
 
@@ -177,6 +197,7 @@ impl Flows for Fakes {
             )),
             told: Mutex::default(),
             on_exit: Mutex::new(Some(on_exit)),
+            on_taken: Mutex::default(),
         });
         self.0.lock().unwrap().push(Arc::clone(&fake));
         Arc::new(Handle(fake))

@@ -1,6 +1,6 @@
 //! The state machine over fake flows, with a clock that the test moves.
 
-use super::testing::{Fakes, Told, changed, cluster, name, route, route_until_end, spec};
+use super::testing::{Fakes, Told, changed, cluster, name, route, route_until_end, spec, tuned};
 use super::*;
 use crate::config::spec::{RouteSpec, Spec};
 use crate::flow::{FlowExit, Unconfirmed};

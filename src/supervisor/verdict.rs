@@ -1,8 +1,12 @@
 //! What became of a reload.
 
+use crate::plan::Report;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Of more routes than these, the untouched ones are only counted in the text.
+const LISTED: usize = 12;
 
 /// What became of a reload, as a value: returned to who asked, kept in the status, logged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +18,8 @@ pub enum ReloadVerdict {
         generation: u64,
         /// Hash of its files.
         hash: String,
+        /// The plan that was applied.
+        plan: Box<Report>,
         /// What became of each route.
         routes: BTreeMap<String, RouteResult>,
     },
@@ -46,6 +52,16 @@ pub enum RouteResult {
         /// The settings that differ.
         changed: Vec<String>,
     },
+    /// Its clients were made anew.
+    Reconnected {
+        /// The settings that differ.
+        changed: Vec<String>,
+    },
+    /// It took over new settings while it ran.
+    Changed {
+        /// The settings that differ.
+        changed: Vec<String>,
+    },
     /// It ended.
     Stopped,
     /// It was not touched.
@@ -56,6 +72,8 @@ pub enum RouteResult {
     Paused,
     /// The old one did not end in time; the change follows when it does.
     StillStopping,
+    /// A flow has not come to take its new settings over; they hold once it does.
+    StillChanging,
 }
 
 impl fmt::Display for RouteResult {
@@ -63,12 +81,19 @@ impl fmt::Display for RouteResult {
         match self {
             RouteResult::Started => f.write_str("started"),
             RouteResult::Restarted { changed } => write!(f, "restarted ({})", changed.join(", ")),
+            RouteResult::Reconnected { changed } => {
+                write!(f, "reconnected ({})", changed.join(", "))
+            }
+            RouteResult::Changed { changed } => write!(f, "changed live ({})", changed.join(", ")),
             RouteResult::Stopped => f.write_str("stopped"),
             RouteResult::Kept => f.write_str("untouched"),
             RouteResult::Retried => f.write_str("started again"),
             RouteResult::Paused => f.write_str("paused by the user"),
             RouteResult::StillStopping => {
                 f.write_str("still stopping; the change follows when the old one has ended")
+            }
+            RouteResult::StillChanging => {
+                f.write_str("has not taken the change over yet; it does with its next batch")
             }
         }
     }
@@ -81,10 +106,15 @@ impl fmt::Display for ReloadVerdict {
                 generation, routes, ..
             } => {
                 write!(f, "applied: generation {generation}")?;
-                for (route, result) in routes {
+                let all = routes.len() <= LISTED;
+                let told = |result: &RouteResult| all || *result != RouteResult::Kept;
+                for (route, result) in routes.iter().filter(|(_, result)| told(result)) {
                     write!(f, "\n  {route}: {result}")?;
                 }
-                Ok(())
+                match routes.values().filter(|result| !told(result)).count() {
+                    0 => Ok(()),
+                    kept => write!(f, "\n  {kept} routes: untouched"),
+                }
             }
             ReloadVerdict::Unchanged { generation, .. } => {
                 write!(f, "unchanged: generation {generation} goes on")

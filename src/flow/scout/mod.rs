@@ -11,7 +11,7 @@ mod until;
 pub(crate) use judge::{Position, Resolution};
 
 use crate::client::admin::Observer;
-use crate::config::spec::{ClusterSpec, OnGap, Start, TopicSelection};
+use crate::config::spec::{ClusterSpec, OnGap, RouteSpec, Start, TopicSelection};
 use crate::flow::target::{TargetView, check_expected};
 use crate::observe::{Counters, FlowView, Reason};
 use crate::plane::{CommitEntry, Offset};
@@ -49,6 +49,8 @@ pub(crate) enum Inquiry {
         position: Offset,
         topic_id: Option<String>,
     },
+    /// The route has new settings.
+    Change(Arc<RouteSpec>),
     /// The flow ends.
     Stop,
 }
@@ -141,6 +143,10 @@ impl Scout {
         loop {
             match inquiries.recv_deadline(rounds.next()) {
                 Ok(Inquiry::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Inquiry::Change(route)) => {
+                    self.change(&route);
+                    rounds.discovery = Instant::now();
+                }
                 Ok(inquiry) => self.answer(inquiry),
                 Err(RecvTimeoutError::Timeout) => self.rounds(&mut rounds),
             }
@@ -167,8 +173,16 @@ impl Scout {
                 let resolved = vec![(partition, resolution)];
                 (self.spec.tell)(worker, Finding::Resolved { id, resolved });
             }
-            Inquiry::Stop => {}
+            Inquiry::Change(_) | Inquiry::Stop => {}
         }
+    }
+
+    /// Keeps to new settings from the next question on.
+    fn change(&mut self, route: &RouteSpec) {
+        self.spec.selection = route.topics.clone();
+        self.spec.start = route.start;
+        self.spec.on_gap = route.on_gap;
+        self.spec.interval = route.discovery_interval;
     }
 
     fn rounds(&mut self, rounds: &mut Rounds) {

@@ -13,7 +13,7 @@ mod view;
 pub(crate) use view::{TargetTopic, TargetView};
 
 use crate::client::admin::{Change, ConfigOrigin, NewTopicSpec, TopicAdmin};
-use crate::config::spec::{Access, ClusterSpec, CreationMode, TopicCreation};
+use crate::config::spec::{Access, ClusterSpec, CreationMode, RouteSpec, TopicCreation};
 use crate::observe::Reason;
 use crate::partition::PolicySpec;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -61,6 +61,8 @@ pub(crate) enum Duty {
 pub(crate) enum Ask {
     /// A worker's needs.
     Needs { worker: u8, needs: Needs },
+    /// The route has new settings.
+    Change(Arc<RouteSpec>),
     /// The flow ends.
     Stop,
 }
@@ -106,6 +108,12 @@ impl TopicKeeper {
                 Ok(Ask::Needs { worker, needs }) => {
                     self.needs.insert(worker, needs);
                     // What else is queued is taken first: one look serves all workers.
+                    next = Instant::now();
+                    continue;
+                }
+                Ok(Ask::Change(route)) => {
+                    self.spec.creation = route.topic_creation.clone();
+                    self.spec.interval = route.discovery_interval;
                     next = Instant::now();
                     continue;
                 }

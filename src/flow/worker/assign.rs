@@ -160,7 +160,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
-    fn bind(&self, topic: &Arc<str>) -> Option<Arc<BoundChain>> {
+    pub(super) fn bind(&self, topic: &Arc<str>) -> Option<Arc<BoundChain>> {
         let (source, target) = (&self.spec.source.name, &self.spec.target.name);
         match self.spec.route.bind(source, target, topic, Clock::System)? {
             Ok(bound) => Some(Arc::new(bound)),

@@ -129,6 +129,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             batch,
             ticket,
             chain,
+            rules: self.rules.clone(),
             sink,
             care,
         })

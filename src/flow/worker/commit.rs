@@ -85,6 +85,12 @@ impl Committer {
         }
     }
 
+    /// Keeps to another interval from now on.
+    pub(super) fn keep_to(&mut self, interval: Duration, now: Instant) {
+        self.interval = interval;
+        self.due = self.due.min(now + interval);
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         self.under_way.is_some()
     }

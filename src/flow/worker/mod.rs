@@ -9,11 +9,13 @@
 //! - `hold`: budget spent, fetching waits
 //! - `recover`: a failed delivery is a barrier; rewind, halt, retry
 //! - `isolate`: a bad record stands alone, then `on_error` decides
+//! - `change`: new settings, between two batches
 //! - `commit`: watermark → commit
 //! - `release`: revoke, loss and the final drain
 
 mod assign;
 mod batch;
+mod change;
 mod commit;
 mod hold;
 mod isolate;
@@ -26,7 +28,7 @@ mod tests;
 mod ticket;
 
 use crate::flow::budget::Budget;
-use crate::flow::lane::{Handled, Lane, Lease, LeaseState};
+use crate::flow::lane::{Handled, Lane, Lease, LeaseState, Rules};
 use crate::flow::listener::Announcer;
 use crate::flow::scout::{Finding, Inquiry};
 use crate::flow::sinks::Sinks;
@@ -97,7 +99,6 @@ pub(crate) struct WorkerParts<S: Source, K: Sink> {
     pub(crate) isolation_lane: Lane<K>,
     pub(crate) lease: Arc<Lease>,
     pub(crate) announcer: Announcer,
-    pub(crate) in_flight_bytes: u64,
     pub(crate) troubles: Arc<Troubles>,
     /// How long the group may owe an assignment before the member is made anew.
     pub(crate) group_patience: Duration,
@@ -119,6 +120,8 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     sinks: Arc<Sinks<K>>,
     stage: Stage<S::Record, K>,
     isolation_lane: Lane<K>,
+    /// What the route says of records now; each batch takes it along.
+    rules: Arc<Rules>,
     /// The producer of partitions in isolation.
     quarantine: Option<Arc<K>>,
     lease: Arc<Lease>,
@@ -160,6 +163,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
         Self {
             index: parts.index,
             source_name: parts.spec.source.name.as_str().into(),
+            rules: Arc::new(Rules::of(&parts.spec.route)),
+            budget: Budget::new(parts.spec.worker_bytes(), now),
             spec: parts.spec,
             subject: parts.subject,
             view: parts.view,
@@ -175,7 +180,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
             quarantine: None,
             lease: parts.lease,
             announcer: parts.announcer,
-            budget: Budget::new(parts.in_flight_bytes, now),
             tickets: Tickets::default(),
             owned: BTreeMap::new(),
             lives: 0,
@@ -245,6 +249,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Note::Finding(finding) => self.found(finding),
             Note::TargetChanged => self.target_changed(),
             Note::Control(Control::Drain { deadline }) => self.drain(deadline),
+            // Whoever waits for it hears when the last worker has let go of the word.
+            Note::Control(Control::Change(change)) => self.change(change.route),
             Note::Control(Control::Abort) => {
                 self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
             }

@@ -154,6 +154,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if let Some(reason) = trouble.world {
             return self.halt(tp, reason, now);
         }
+        // New settings may have come meanwhile, and their topics may not be there yet.
+        if let Some(reason) = self.owned.get(tp).and_then(|o| self.unready(o)) {
+            return self.halt(tp, reason, now);
+        }
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
         if let Some(until) = trouble.suspect_until {
             owned.phase = Phase::Isolating(Isolation { until, run: 1 });
         }
@@ -167,11 +174,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         };
         owned.tracker.rewind();
-        if owned.halts == 0 {
+        let awaits = matches!(reason, Reason::AwaitingTopic { .. });
+        if awaits {
+            tracing::info!(event = "partition_waits", subject = %self.subject, topic = %tp.topic,
+                partition = tp.partition, offset = owned.tracker.watermark().0, "{reason}");
+        } else if owned.halts == 0 {
             tracing::error!(event = "partition_halted", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, offset = owned.tracker.watermark().0, reason = reason.code(), "{reason}");
         }
-        let missing = matches!(reason, Reason::TargetTopicMissing { .. });
+        let missing = awaits || matches!(reason, Reason::TargetTopicMissing { .. });
         owned.halt(reason, RetryHow::Isolate, now);
         if missing {
             // The keeper looks at once, and makes the topic again if that is its business.

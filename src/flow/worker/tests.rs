@@ -326,9 +326,6 @@ fn stand(
         let spec = LaneSpec {
             worker: 0,
             route: "r".into(),
-            on_error,
-            dead_letter: Some("t".into()),
-            record_bytes: None,
             targets: targets.clone(),
             lease: lease.clone(),
         };
@@ -361,7 +358,6 @@ fn stand(
         isolation_lane: lane(),
         lease: lease.clone(),
         announcer: Announcer::silent(),
-        in_flight_bytes: 1 << 20,
         troubles: Arc::default(),
         group_patience: Duration::from_millis(200),
     };
@@ -382,7 +378,7 @@ fn answer_inquiries(inquiries: Receiver<Inquiry>, inbox: Sender<Note>) {
                     id,
                     resolved: partitions.into_iter().map(|tp| (tp, start())).collect(),
                 },
-                Inquiry::Recheck { .. } | Inquiry::Stop => continue,
+                Inquiry::Recheck { .. } | Inquiry::Change(_) | Inquiry::Stop => continue,
             };
             if inbox.send(Note::Finding(finding)).is_err() {
                 return;

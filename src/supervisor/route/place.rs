@@ -1,11 +1,11 @@
 //! The place of one flow (route, source, target): it stays while flows come and go in it.
 
-use crate::config::spec::{ClusterSpec, RouteSpec};
+use crate::config::spec::{ClusterSpec, Name, RouteSpec};
 use crate::flow::FlowExit;
 use crate::observe::{Counters, FlowView, Reason, State};
 use crate::supervisor::backoff::Backoff;
 use crate::supervisor::board::FlowEntry;
-use crate::supervisor::core::Launched;
+use crate::supervisor::core::{Launched, Launcher};
 use crate::supervisor::leftover::{FlowId, Leftover};
 use crate::supervisor::meter::Meter;
 use crate::supervisor::totals::Totals;
@@ -27,6 +27,26 @@ pub(super) struct Place {
     halted_since: Option<Instant>,
     /// Why it was told to drain although the route goes on (`until: end` that cannot be reached).
     gave_up: Option<Reason>,
+    /// It was told to end although its route goes on, and what follows.
+    leaving: Option<Leaving>,
+    /// How many new settings its flow was given and has not taken over yet.
+    untaken: u32,
+}
+
+/// The end of a flow whose route goes on.
+struct Leaving {
+    /// When it is told to stop at once; `None`: it was.
+    drain_until: Option<Instant>,
+    then: Next,
+}
+
+/// What follows in a place when its flow has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another flow, with the route's new settings.
+    Again,
+    /// Nothing: the place goes, too.
+    Gone,
 }
 
 /// What the flow of a place is doing.
@@ -61,6 +81,8 @@ impl Place {
             has_run: false,
             halted_since: None,
             gave_up: None,
+            leaving: None,
+            untaken: 0,
         };
         place.meter_sample(now);
         place
@@ -71,9 +93,14 @@ impl Place {
         self.carried = self.carried.plus(&Totals::of(&self.view.counters));
         self.view = flow.handle.view();
         self.life = Life::Runs(flow);
+        self.untaken = 0;
         self.restarts += 1;
         self.healthy_since = None;
         self.meter_sample(now);
+    }
+
+    pub fn is_between(&self, source: &Name, target: &Name) -> bool {
+        self.id.source == source.as_str() && self.id.target == target.as_str()
     }
 
     pub fn is_run(&self, run: u64) -> bool {
@@ -98,6 +125,77 @@ impl Place {
             }
             Life::Ended(_) => {}
         }
+    }
+
+    /// Asks the flow to end, to be followed by `then`, while the route goes on. One that is leaving
+    /// already keeps its deadline.
+    pub fn leave(&mut self, then: Next, drain_until: Instant) {
+        if let Some(leaving) = &mut self.leaving {
+            leaving.then = then;
+            return;
+        }
+        self.drain(drain_until);
+        self.leaving = Some(Leaving {
+            drain_until: Some(drain_until),
+            then,
+        });
+    }
+
+    /// The whole route ends, and says itself what follows.
+    pub fn leave_with_route(&mut self, deadline: Instant) {
+        self.leaving = None;
+        self.drain(deadline);
+    }
+
+    /// What follows now, if its flow was to leave and has ended.
+    pub fn left(&self) -> Option<Next> {
+        let leaving = self.leaving.as_ref().filter(|_| !self.runs());
+        leaving.map(|leaving| leaving.then)
+    }
+
+    /// Whether its flow was told to leave and has not ended.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// When a flow that leaves is told to stop at once.
+    pub fn leave_until(&self) -> Option<Instant> {
+        self.leaving
+            .as_ref()
+            .and_then(|leaving| leaving.drain_until)
+    }
+
+    /// Stops a flow at once that did not leave in time.
+    pub fn hurry(&mut self, now: Instant) {
+        let Some(leaving) = &mut self.leaving else {
+            return;
+        };
+        if leaving.drain_until.is_some_and(|until| until <= now) {
+            leaving.drain_until = None;
+            tracing::warn!(event = "flow_abort", flow = %self.id,
+                "the flow did not drain in time and is stopped at once");
+            self.abort();
+        }
+    }
+
+    /// Gives its flow new settings. One that waits or leaves gets them with its next flow.
+    pub fn change(&mut self, spec: &Arc<RouteSpec>, launcher: &Launcher) {
+        if let Life::Runs(flow) = &self.life
+            && self.leaving.is_none()
+        {
+            self.untaken += 1;
+            launcher.change(flow, spec);
+        }
+    }
+
+    /// Its flow has taken settings over.
+    pub fn taken_over(&mut self) {
+        self.untaken = self.untaken.saturating_sub(1);
+    }
+
+    /// Whether its flow has been given settings that do not hold yet.
+    pub fn is_changing(&self) -> bool {
+        self.untaken > 0 && self.runs()
     }
 
     pub fn abort(&self) {

@@ -57,7 +57,7 @@ fn a_changed_route_restarts_strictly_after_its_end_and_others_are_untouched() {
             (
                 "a".into(),
                 RouteResult::Restarted {
-                    changed: vec!["commit_interval".into()]
+                    changed: vec!["workers".into()]
                 }
             ),
             ("b".into(), RouteResult::Kept),
@@ -175,4 +175,138 @@ fn pause_drains_and_resume_starts_again() {
         bench.now,
     );
     assert_eq!(bench.flows.of("a").len(), 2);
+}
+
+#[test]
+fn a_live_change_touches_no_flow_but_its_own_and_the_verdict_waits_until_it_holds() {
+    let mut bench = Bench::with(vec![route("a"), route("b")]);
+    let wanted = spec(vec![tuned(&route("a")), route("b")]);
+    let mut verdict = bench.reload(Ok(config(wanted, "second")));
+    let told = bench.flows.last("a").told();
+    assert!(
+        matches!(&told[..], [Told::Change(r)] if **r == *tuned(&route("a"))),
+        "{told:?}"
+    );
+    assert!(bench.flows.last("b").told().is_empty());
+    assert!(verdict.try_recv().is_err(), "nobody has taken it over yet");
+    bench.flows.last("a").take();
+    bench.pump();
+    let verdict = verdict.try_recv().unwrap();
+    let ReloadVerdict::Applied { plan, .. } = &verdict else {
+        panic!("{verdict}");
+    };
+    assert_eq!(plan.routes["a"].changed[0].to, "2s");
+    let changed = vec!["commit_interval".into()];
+    assert_eq!(results(verdict)[0].1, RouteResult::Changed { changed });
+    assert_eq!(bench.flows.of("a").len(), 1);
+}
+
+#[test]
+fn a_flow_that_does_not_take_a_change_over_is_reported() {
+    let mut bench = Bench::with(vec![route("a")]);
+    let mut verdict = bench.reload(Ok(config(spec(vec![tuned(&route("a"))]), "second")));
+    bench.pass(Duration::from_secs(20));
+    assert_eq!(
+        results(verdict.try_recv().unwrap())[0].1,
+        RouteResult::StillChanging
+    );
+    // One that ends instead takes it with its successor.
+    bench.end("a", unreachable());
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.flows.of("a").len(), 2);
+}
+
+fn of_clusters(of: &str, sources: &[(&str, &str)]) -> Arc<RouteSpec> {
+    let mut made = (*route(of)).clone();
+    made.sources = sources.iter().map(|(name, at)| cluster(name, at)).collect();
+    Arc::new(made)
+}
+
+#[test]
+fn a_cluster_that_changes_is_a_matter_of_its_own_flows() {
+    let before = of_clusters("a", &[("lisbon", "one:9092"), ("porto", "two:9092")]);
+    let mut bench = Bench::with(vec![before]);
+    let after = of_clusters(
+        "a",
+        &[
+            ("lisbon", "one:9092"),
+            ("porto", "new:9092"),
+            ("faro", "x:9092"),
+        ],
+    );
+    let mut verdict = bench.reload(Ok(config(spec(vec![after]), "second")));
+    let flows = || -> Vec<(String, usize)> {
+        let all = bench.flows.of("a");
+        all.iter()
+            .map(|f| (f.source.clone(), f.told().len()))
+            .collect()
+    };
+    assert_eq!(
+        flows(),
+        [
+            ("lisbon".into(), 0),
+            ("porto".into(), 1),
+            ("faro".into(), 0)
+        ],
+        "lisbon is not touched, porto drains, faro waits for nobody"
+    );
+    bench.flows.of("a")[1].exit(FlowExit::Drained);
+    bench.pump();
+    assert_eq!(bench.flows.of("a").len(), 4);
+    assert_eq!(bench.flows.last("a").source, "porto");
+    let result = results(verdict.try_recv().unwrap()).remove(0).1;
+    assert!(
+        matches!(result, RouteResult::Reconnected { .. }),
+        "{result}"
+    );
+    assert_eq!(bench.board.snapshot().routes[&name("a")].flows.len(), 3);
+    // One that goes leaves the others alone.
+    let less = of_clusters("a", &[("porto", "new:9092"), ("faro", "x:9092")]);
+    let mut verdict = bench.reload(Ok(config(spec(vec![less]), "third")));
+    bench.flows.of("a")[0].exit(FlowExit::Drained);
+    bench.pump();
+    assert!(verdict.try_recv().is_ok());
+    assert_eq!(bench.flows.of("a").len(), 4);
+    assert_eq!(bench.board.snapshot().routes[&name("a")].flows.len(), 2);
+}
+
+#[test]
+fn a_flow_that_does_not_leave_in_time_is_stopped_at_once_and_followed() {
+    let mut bench = Bench::with(vec![route("a")]);
+    let _verdict = bench.reload(Ok(config(spec(vec![changed(&route("a"))]), "second")));
+    bench.pass(Duration::from_secs(16));
+    let told = bench.flows.last("a").told();
+    assert!(
+        matches!(told[..], [Told::Drain(_), Told::Abort]),
+        "{told:?}"
+    );
+    // Meanwhile it is not wanted at all any more.
+    let _verdict = bench.reload(Ok(config(spec(vec![route("b")]), "third")));
+    bench.end("a", FlowExit::Unconfirmed(Vec::new()));
+    assert_eq!(bench.flows.of("a").len(), 1);
+    assert!(!bench.board.snapshot().routes.contains_key(&name("a")));
+}
+
+#[test]
+fn a_change_that_needs_a_word_is_refused_without_it() {
+    let mut bench = Bench::with(["a", "b", "c", "d"].map(route).into());
+    let mut verdict = bench.reload(Ok(config(spec(vec![route("a")]), "second")));
+    let ReloadVerdict::Rejected { error, hash, .. } = verdict.try_recv().unwrap() else {
+        panic!()
+    };
+    assert!(error.starts_with("3 of 4 running routes stop"), "{error}");
+    assert_eq!(hash.as_deref(), Some("second"));
+    assert!(bench.flows.all().iter().all(|f| f.told().is_empty()));
+    let mut meant = spec(vec![route("a")]);
+    meant.accept = vec![crate::config::spec::Accept::Gap];
+    let _verdict = bench.reload(Ok(config(meant, "third")));
+    assert_eq!(
+        bench
+            .flows
+            .all()
+            .iter()
+            .filter(|f| !f.told().is_empty())
+            .count(),
+        3
+    );
 }
