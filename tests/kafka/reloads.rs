@@ -1,9 +1,11 @@
 //! Reloads under load: the routes that did not change never notice.
 
-use crate::support::checker::check;
+use crate::support::checker::{Sight, Sights, check};
 use crate::support::cluster::{Admin, pair};
 use crate::support::process::{Mirror, Setup, cluster, route};
-use crate::support::reader::read;
+use crate::support::reader::{Reader, read};
+use crate::support::record::Record;
+use crate::support::stamp::Stamp;
 use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Field, Load, field};
 use serde_json::{Value, json};
@@ -101,5 +103,140 @@ fn other_routes_never_rebalance() {
         str::to_owned,
     );
     println!("reloads: {verdict}");
+    verdict.assert_perfect();
+}
+
+/// Routes that are changed live, one in each shape, and their topics.
+const LIVE: [(&str, &str); 2] = [("live-inline", "live-a"), ("live-threads", "live-b")];
+const PARTITIONS: i32 = 3;
+
+/// Every record says in which round it was handled; other settings change along.
+fn live_routes(round: usize) -> Value {
+    let mut routes = json!({});
+    for (name, topic) in LIVE {
+        let mut route = route("source", "target", topic);
+        if name == "live-threads" {
+            route["handler_threads"] = json!(2);
+        }
+        let step = json!({ "reformat": { "set": { "header.x-round": format!("{round}") } } });
+        route["handlers"] = json!([step]);
+        route["commit_interval"] = json!(format!("{}ms", 500 + round));
+        route["limits"] = json!({ "in_flight": format!("{}MiB", 8 + round % 3), "record": "1MiB" });
+        route["on_error"] = json!(if round.is_multiple_of(2) {
+            "stop"
+        } else {
+            "skip"
+        });
+        routes[name] = route;
+    }
+    routes
+}
+
+/// The round that a record was handled in, and the record as it was.
+fn unmarked(record: &Record) -> (usize, Record) {
+    let mut record = record.clone();
+    let mark = record
+        .headers
+        .iter()
+        .position(|(name, _)| name == b"x-round");
+    let (_, round) = record.headers.remove(mark.expect("every record is marked"));
+    let round = String::from_utf8(round.expect("a value")).expect("a number");
+    (round.parse().expect("a number"), record)
+}
+
+#[test]
+fn live_changes_under_load_neither_rebalance_nor_lose_nor_reorder() {
+    let pair = pair();
+    let (source, target) = (pair.source.bootstrap(), pair.target.bootstrap());
+    let admin = Admin::new(&source);
+    let fields: Vec<Field> = LIVE
+        .iter()
+        .map(|(_, topic)| field(topic, PARTITIONS))
+        .collect();
+    fields
+        .iter()
+        .for_each(|f| admin.create(&f.topic, PARTITIONS, &[]));
+    let load = Load::start(&source, &fields, RATE);
+    let setup = Setup::new(clusters(), live_routes(0));
+    let mut mirror = setup.run(&[]);
+    LIVE.iter()
+        .for_each(|(route, _)| mirror.wait_delivered(route, 500));
+    let stirred = |mirror: &Mirror| {
+        LIVE.map(|(r, _)| {
+            (
+                mirror.number(r, "rebalances"),
+                mirror.number(r, "restarts"),
+                mirror.number(r, "rewinds"),
+            )
+        })
+    };
+    let before = stirred(&mirror);
+    // Where each partition ended when a round's verdict came: what is written later is handled in it.
+    let mut ends: Vec<Vec<i64>> = vec![vec![0; LIVE.len() * PARTITIONS as usize]];
+    for round in 1..=RELOADS {
+        setup.write(clusters(), live_routes(round));
+        let answer = setup.ask(&["reload"]);
+        let words = String::from_utf8_lossy(&answer.stdout).into_owned();
+        assert!(
+            answer.status.success() && words.contains("changed live"),
+            "{words}"
+        );
+        let places = LIVE
+            .iter()
+            .flat_map(|(_, topic)| (0..PARTITIONS).map(move |p| (topic, p)));
+        ends.push(
+            places
+                .map(|(topic, p)| admin.watermarks(topic, p).1)
+                .collect(),
+        );
+        let delivered = mirror.number(LIVE[0].0, "delivered_records");
+        mirror.wait_delivered(LIVE[0].0, delivered + 1);
+    }
+    let after = stirred(&mirror);
+    println!(
+        "live changes: rebalances, restarts and rewinds before {before:?}, after {RELOADS} changes {after:?}"
+    );
+    assert_eq!(before, after);
+    let expected = load.stop();
+    LIVE.iter().for_each(|(route, _)| mirror.wait_no_lag(route));
+    assert_eq!(mirror.terminate().code(), Some(0));
+
+    let mut reader = Reader::new(&target, LIVE.map(|(_, topic)| topic)).keeping();
+    reader.catch_up();
+    let mut sights = Sights::new();
+    for (at, (_, topic)) in LIVE.iter().enumerate() {
+        for partition in 0..PARTITIONS {
+            let place = at * PARTITIONS as usize + partition as usize;
+            let mut last = 0;
+            for record in reader.records(topic, partition) {
+                let (round, record) = unmarked(record);
+                assert!(round >= last, "a chain that was replaced came back");
+                last = round;
+                let stamp = Stamp::of(&record).expect("ours");
+                // Its number is its offset at the source.
+                let due = ends.iter().rposition(|e| e[place] <= stamp.sequence as i64);
+                assert!(
+                    Some(round) >= due,
+                    "{stamp:?} was handled in round {round}, not {due:?}"
+                );
+                let sight = Sight::Stamped {
+                    lane: (stamp.label, stamp.partition),
+                    sequence: stamp.sequence,
+                    fingerprint: record.fingerprint(),
+                };
+                sights
+                    .entry(((*topic).to_owned(), partition))
+                    .or_default()
+                    .push(sight);
+            }
+            assert_eq!(last, RELOADS, "{topic}[{partition}] saw the last chain");
+        }
+    }
+    let verdict = check(
+        &expected.of(&LIVE.map(|(_, topic)| topic)),
+        &sights,
+        str::to_owned,
+    );
+    println!("live changes: {verdict}");
     verdict.assert_perfect();
 }
