@@ -165,7 +165,14 @@ pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
     };
     for fault in faults {
         let at = place_of_fault(&fault.pointer, steps);
-        check.say(Code::BadStep, &at, fault.message).help = fault.help;
+        let diagnostic = match fault.inside {
+            Some(inside) => {
+                let part = (inside.text.as_str(), inside.bytes);
+                check.say_inside(Code::BadStep, &at, part, fault.message)
+            }
+            None => check.say(Code::BadStep, &at, fault.message),
+        };
+        diagnostic.help = fault.help;
     }
     None
 }

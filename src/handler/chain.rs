@@ -117,6 +117,7 @@ impl Chain {
             let bound = step.bind(binding, &mut targets);
             steps.push(bound.map_err(|message| ChainFault {
                 pointer: format!("/{index}"),
+                inside: None,
                 message,
                 help: None,
             })?);
@@ -140,6 +141,7 @@ fn refuse_reserved_captures(binding: &Binding<'_>) -> Result<(), ChainFault> {
         None => Ok(()),
         Some(name) => Err(ChainFault {
             pointer: String::new(),
+            inside: None,
             message: format!(
                 "the capture `{name}` of `{}` is called like a placeholder or a path",
                 binding.selected_by

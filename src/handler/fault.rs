@@ -1,6 +1,6 @@
 //! Where a mistake in a chain stands: a JSON pointer that grows as the compiler descends.
 
-use super::ChainFault;
+use super::{ChainFault, Inside};
 use std::cell::RefCell;
 use std::fmt::Display;
 
@@ -12,6 +12,14 @@ use std::fmt::Display;
 pub(crate) struct Place<'f> {
     pointer: String,
     faults: &'f RefCell<Vec<ChainFault>>,
+}
+
+/// What is said of a mistake.
+pub(crate) struct Words {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
 }
 
 impl<'f> Place<'f> {
@@ -46,11 +54,21 @@ impl<'f> Place<'f> {
         self.report(message.into(), Some(help.into()))
     }
 
+    /// Reports a mistake in the bytes `inside` of the text that stands here. Always `None`.
+    pub(crate) fn fault_inside<T>(&self, inside: Inside, fault: Words) -> Option<T> {
+        self.push(Some(inside), fault)
+    }
+
     fn report<T>(&self, message: String, help: Option<String>) -> Option<T> {
+        self.push(None, Words { message, help })
+    }
+
+    fn push<T>(&self, inside: Option<Inside>, words: Words) -> Option<T> {
         self.faults.borrow_mut().push(ChainFault {
             pointer: self.pointer.clone(),
-            message,
-            help,
+            inside,
+            message: words.message,
+            help: words.help,
         });
         None
     }

@@ -9,11 +9,15 @@ use crate::record::Record;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+mod cel;
 mod chain;
 mod clock;
+mod compare;
 mod fault;
+mod fields;
 mod filter;
 mod json;
 mod limit;
@@ -200,10 +204,21 @@ impl Registry {
 pub struct ChainFault {
     /// JSON pointer inside the list of steps, such as `/1/filter/keep`.
     pub pointer: String,
+    /// Where in the text that stands there, if the mistake is in a part of it.
+    pub inside: Option<Inside>,
     /// What is wrong.
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+}
+
+/// A part of a text of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The whole text.
+    pub text: String,
+    /// The bytes of the part.
+    pub bytes: Range<usize>,
 }
 
 /// What a chain is bound to: everything that is constant for all records of one source topic.

@@ -1,11 +1,13 @@
 //! Operators: what is asked of the field at a path.
 
 use super::Failure;
+use super::compare::{equals, order, text_bytes};
 use super::fault::{Place, suggest};
-use super::json::{number, scan};
+use super::json::scan;
 use super::path::{Field, Path};
 use regex::bytes::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// The operators' names.
@@ -17,15 +19,19 @@ pub(crate) const NAMES: [&str; 9] = [
 #[derive(Clone, Debug)]
 pub(crate) enum Operator {
     /// Equal to one of these.
-    In(Vec<Literal>),
+    In(Vec<Field<'static>>),
     /// Equal to none of these.
-    NotIn(Vec<Literal>),
+    NotIn(Vec<Field<'static>>),
     /// Ordered so towards this.
-    Order(Relation, Literal),
+    Order(Relation, Field<'static>),
     /// The whole text matches.
     Matches(Regex),
     /// The text has this part, or the array this element.
-    Contains(Literal),
+    Contains(Field<'static>),
+    /// The text begins with this. CEL's alone, as the next one.
+    StartsWith(String),
+    /// The text ends with this.
+    EndsWith(String),
     /// It is there.
     Exists,
     /// It is not there.
@@ -45,24 +51,11 @@ pub(crate) enum Relation {
     LessOrEqual,
 }
 
-/// A value as written in the file.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Literal {
-    /// null
-    Null,
-    /// true or false
-    Bool(bool),
-    /// A number, and the integer that it is if it is one.
-    Number(String, Option<i64>),
-    /// A text.
-    Text(String),
-}
-
 impl Operator {
     /// Compiles what stands behind a path: a literal, a list of them, or a map of operators.
     pub(crate) fn compile(value: &Value, place: &Place<'_>) -> Option<Vec<Self>> {
         let Value::Object(entries) = value else {
-            return Some(vec![Self::In(Literal::one_or_more(value, place)?)]);
+            return Some(vec![Self::In(literals(value, place)?)]);
         };
         if entries.is_empty() {
             return place.fault("an empty map says nothing");
@@ -77,22 +70,22 @@ impl Operator {
     fn named(name: &str, operand: &Value, place: &Place<'_>) -> Option<Self> {
         match name {
             "in" => match operand {
-                Value::Array(_) => Some(Self::In(Literal::one_or_more(operand, place)?)),
+                Value::Array(_) => Some(Self::In(literals(operand, place)?)),
                 _ => place.fault("`in` takes a list"),
             },
-            "not" => Some(Self::NotIn(Literal::one_or_more(operand, place)?)),
+            "not" => Some(Self::NotIn(literals(operand, place)?)),
             "gt" => Self::order(Relation::Greater, operand, place),
             "gte" => Self::order(Relation::GreaterOrEqual, operand, place),
             "lt" => Self::order(Relation::Less, operand, place),
             "lte" => Self::order(Relation::LessOrEqual, operand, place),
             "matches" => match operand {
-                Value::String(pattern) => match Regex::new(&format!(r"\A(?:{pattern})\z")) {
+                Value::String(pattern) => match whole_text(pattern) {
                     Ok(regex) => Some(Self::Matches(regex)),
-                    Err(error) => place.fault(format!("no regular expression: {error}")),
+                    Err(message) => place.fault(message),
                 },
                 _ => place.fault("`matches` takes a regular expression as text"),
             },
-            "contains" => Some(Self::Contains(Literal::compile(operand, place)?)),
+            "contains" => Some(Self::Contains(literal(operand, place)?)),
             "exists" => match operand {
                 Value::Bool(true) => Some(Self::Exists),
                 Value::Bool(false) => Some(Self::Missing),
@@ -103,11 +96,9 @@ impl Operator {
     }
 
     fn order(relation: Relation, operand: &Value, place: &Place<'_>) -> Option<Self> {
-        match Literal::compile(operand, place)? {
-            literal @ (Literal::Number(..) | Literal::Text(_)) => {
-                Some(Self::Order(relation, literal))
-            }
-            Literal::Null | Literal::Bool(_) => place.fault("an order takes a number or a text"),
+        match literal(operand, place)? {
+            Field::Null | Field::Bool(_) => place.fault("an order takes a number or a text"),
+            literal => Some(Self::Order(relation, literal)),
         }
     }
 
@@ -117,16 +108,15 @@ impl Operator {
     /// An element of an array that is no text.
     pub(crate) fn holds(&self, path: &Path, field: &Field<'_>) -> Result<bool, Failure> {
         Ok(match self {
-            Self::In(literals) => literals.iter().any(|l| l.equals(field)),
-            Self::NotIn(literals) => !literals.iter().any(|l| l.equals(field)),
+            Self::In(literals) => return is_one_of(field, literals),
+            Self::NotIn(literals) => !is_one_of(field, literals)?,
             Self::Order(relation, literal) => {
-                literal.order(field).is_some_and(|o| relation.allows(o))
+                order(field, literal).is_some_and(|o| relation.allows(o))
             }
-            Self::Matches(regex) => match field {
-                Field::Bool(_) | Field::Composite(_) => false,
-                _ => field.bytes().is_some_and(|bytes| regex.is_match(&bytes)),
-            },
+            Self::Matches(regex) => matches(field, regex),
             Self::Contains(literal) => return contains(field, literal),
+            Self::StartsWith(part) => starts_with(field, part.as_bytes()),
+            Self::EndsWith(part) => ends_with(field, part.as_bytes()),
             Self::Exists => exists(path, field),
             Self::Missing => !exists(path, field),
         })
@@ -142,100 +132,146 @@ fn exists(path: &Path, field: &Field<'_>) -> bool {
     }
 }
 
-fn contains(field: &Field<'_>, literal: &Literal) -> Result<bool, Failure> {
-    let text = match field {
-        Field::Text(text) => text.as_bytes(),
-        Field::Bytes(bytes) => bytes,
-        Field::Composite(document) => {
-            let span = 0..document.len();
-            for element in scan::elements(document, &span)?.unwrap_or_default() {
-                if literal.equals(&Field::of_token(&document[element])?) {
-                    return Ok(true);
-                }
-            }
-            return Ok(false);
+fn is_one_of(field: &Field<'_>, literals: &[Field<'static>]) -> Result<bool, Failure> {
+    for literal in literals {
+        if equals(field, literal)? {
+            return Ok(true);
         }
-        _ => return Ok(false),
+    }
+    Ok(false)
+}
+
+/// A regular expression for the whole text.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn whole_text(pattern: &str) -> Result<Regex, String> {
+    // By itself first: a parenthesis too many must not end the group around it.
+    let compiled = Regex::new(pattern).and_then(|_| Regex::new(&format!(r"\A(?:{pattern})\z")));
+    compiled.map_err(|error| {
+        // The crate draws the place; its last line says what is wrong.
+        let error = error.to_string();
+        let what = error.lines().next_back().unwrap_or_default();
+        let what = what.strip_prefix("error: ").unwrap_or(what);
+        format!("no regular expression: {what}")
+    })
+}
+
+/// Whether the text of `field` matches; objects and arrays have none.
+pub(crate) fn matches(field: &Field<'_>, regex: &Regex) -> bool {
+    match field {
+        Field::Bool(_) | Field::Composite(_) => false,
+        Field::Integer(_) => field.bytes().is_some_and(|bytes| regex.is_match(&bytes)),
+        Field::Number(spelled) => regex.is_match(spelled.as_bytes()),
+        _ => text_bytes(field).is_some_and(|bytes| regex.is_match(bytes)),
+    }
+}
+
+/// Whether the text of `field` begins with `part`.
+pub(crate) fn starts_with(field: &Field<'_>, part: &[u8]) -> bool {
+    text_bytes(field).is_some_and(|text| text.starts_with(part))
+}
+
+/// Whether the text of `field` ends with `part`.
+pub(crate) fn ends_with(field: &Field<'_>, part: &[u8]) -> bool {
+    text_bytes(field).is_some_and(|text| text.ends_with(part))
+}
+
+/// Whether the text of `field` has the part `wanted`, or the array the element.
+///
+/// # Errors
+/// An element that escapes half of a surrogate pair.
+pub(crate) fn contains(field: &Field<'_>, wanted: &Field<'_>) -> Result<bool, Failure> {
+    if let Field::Composite(document) = field {
+        return has_element(document, wanted);
+    }
+    let part = match wanted {
+        Field::Number(spelled) => Some(spelled.as_bytes()),
+        Field::Integer(_) => return Ok(contains_number(field, wanted)),
+        _ => text_bytes(wanted),
     };
-    let part = match literal {
-        Literal::Text(part) | Literal::Number(part, _) => part.as_bytes(),
-        Literal::Null | Literal::Bool(_) => return Ok(false),
+    let (Some(text), Some(part)) = (text_bytes(field), part) else {
+        return Ok(false);
     };
-    Ok(part.is_empty() || text.windows(part.len()).any(|window| window == part))
+    Ok(has_part(text, part))
+}
+
+fn contains_number(field: &Field<'_>, number: &Field<'_>) -> bool {
+    let digits = number.bytes().unwrap_or_default();
+    text_bytes(field).is_some_and(|text| has_part(text, &digits))
+}
+
+fn has_part(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
+/// Whether the array `document` has an element that equals `wanted`; an object has none.
+///
+/// # Errors
+/// As [`contains`].
+pub(crate) fn has_element(document: &[u8], wanted: &Field<'_>) -> Result<bool, Failure> {
+    let mut found = false;
+    if document.first() != Some(&b'[') {
+        return Ok(false);
+    }
+    scan::each_element(document, &(0..document.len()), &mut |element| {
+        found = found || equals(&Field::of_token(&document[element])?, wanted)?;
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 impl Relation {
-    fn allows(self, field_to_literal: Ordering) -> bool {
+    /// Whether `ordering`, of the left side towards the right, is so.
+    pub(crate) fn allows(self, ordering: Ordering) -> bool {
         match self {
-            Self::Greater => field_to_literal.is_gt(),
-            Self::GreaterOrEqual => field_to_literal.is_ge(),
-            Self::Less => field_to_literal.is_lt(),
-            Self::LessOrEqual => field_to_literal.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+        }
+    }
+
+    /// The same relation with its sides exchanged.
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
         }
     }
 }
 
-impl Literal {
-    /// Compiles a single literal.
-    pub(crate) fn compile(value: &Value, place: &Place<'_>) -> Option<Self> {
-        match value {
-            Value::Null => Some(Self::Null),
-            Value::Bool(b) => Some(Self::Bool(*b)),
-            Value::Number(n) => Some(Self::Number(n.to_string(), n.as_i64())),
-            Value::String(text) => Some(Self::Text(text.clone())),
-            Value::Array(_) | Value::Object(_) => {
-                place.fault("a single value is expected: a text, a number, true, false or null")
-            }
+/// Compiles a single literal.
+fn literal(value: &Value, place: &Place<'_>) -> Option<Field<'static>> {
+    match value {
+        Value::Null => Some(Field::Null),
+        Value::Bool(b) => Some(Field::Bool(*b)),
+        Value::Number(n) => Some(match n.as_i64() {
+            Some(integer) => Field::Integer(integer),
+            None => Field::Number(Cow::Owned(n.to_string())),
+        }),
+        Value::String(text) => Some(Field::Text(Cow::Owned(text.clone()))),
+        Value::Array(_) | Value::Object(_) => {
+            place.fault("a single value is expected: a text, a number, true, false or null")
         }
     }
+}
 
-    fn one_or_more(value: &Value, place: &Place<'_>) -> Option<Vec<Self>> {
-        let Value::Array(list) = value else {
-            return Some(vec![Self::compile(value, place)?]);
-        };
-        if list.is_empty() {
-            return place.fault("an empty list says nothing");
-        }
-        let compiled: Vec<Option<Self>> = list
-            .iter()
-            .enumerate()
-            .map(|(index, value)| Self::compile(value, &place.child(index)))
-            .collect();
-        compiled.into_iter().collect()
+fn literals(value: &Value, place: &Place<'_>) -> Option<Vec<Field<'static>>> {
+    let Value::Array(list) = value else {
+        return Some(vec![literal(value, place)?]);
+    };
+    if list.is_empty() {
+        return place.fault("an empty list says nothing");
     }
-
-    /// Whether `field` is this. Bytes without a type (headers, keys, topics) are compared as what
-    /// the literal is: `header.version: 2` is the text `2`.
-    fn equals(&self, field: &Field<'_>) -> bool {
-        match (self, field) {
-            (Self::Null, Field::Null) => true,
-            (Self::Bool(wanted), Field::Bool(found)) => wanted == found,
-            (Self::Bool(wanted), Field::Bytes(found)) => {
-                *found == if *wanted { "true" } else { "false" }.as_bytes()
-            }
-            (Self::Text(wanted), Field::Text(found)) => wanted == found,
-            (Self::Text(wanted), Field::Bytes(found)) => wanted.as_bytes() == *found,
-            (Self::Number(..), _) => self.order(field) == Some(Ordering::Equal),
-            _ => false,
-        }
-    }
-
-    /// How `field` is ordered towards this; `None` where they cannot be compared.
-    fn order(&self, field: &Field<'_>) -> Option<Ordering> {
-        match (self, field) {
-            (Self::Number(_, Some(literal)), Field::Integer(found)) => Some(found.cmp(literal)),
-            (Self::Number(literal, _), Field::Integer(found)) => {
-                number::compare(&found.to_string(), literal)
-            }
-            (Self::Number(literal, _), Field::Number(found)) => number::compare(found, literal),
-            (Self::Number(literal, _), Field::Bytes(found)) => {
-                number::compare(std::str::from_utf8(found).ok()?, literal)
-            }
-            (Self::Text(literal), Field::Text(found)) => Some(found.as_ref().cmp(literal)),
-            (Self::Text(literal), Field::Bytes(found)) => Some((*found).cmp(literal.as_bytes())),
-            _ => None,
-        }
-    }
+    let compiled: Vec<Option<Field<'static>>> = list
+        .iter()
+        .enumerate()
+        .map(|(index, value)| literal(value, &place.child(index)))
+        .collect();
+    compiled.into_iter().collect()
 }
 
 #[cfg(test)]

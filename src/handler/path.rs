@@ -36,14 +36,14 @@ pub(crate) enum Field<'r> {
     Bool(bool),
     /// A coordinate or the timestamp.
     Integer(i64),
-    /// A JSON number as it is spelled.
-    Number(&'r str),
+    /// A number as JSON spells it.
+    Number(Cow<'r, str>),
     /// The text of a JSON string.
     Text(Cow<'r, str>),
     /// Bytes without a type: a topic, a header, a key, a value that is not JSON.
     Bytes(&'r [u8]),
     /// A JSON object or array as it is spelled.
-    Composite(&'r [u8]),
+    Composite(Cow<'r, [u8]>),
 }
 
 /// The first words of paths; captures may not be called like them.
@@ -153,12 +153,14 @@ impl<'r> Field<'r> {
             Some(b'n') => Self::Null,
             Some(b't') => Self::Bool(true),
             Some(b'f') => Self::Bool(false),
-            Some(b'{' | b'[') => Self::Composite(token),
+            Some(b'{' | b'[') => Self::Composite(Cow::Borrowed(token)),
             Some(b'"') => Self::Text(text::decode(token).ok_or_else(|| {
                 let detail = "a text with half of a surrogate pair".to_owned();
                 Failure::new(FailureCode::WrongType, detail)
             })?),
-            _ => Self::Number(std::str::from_utf8(token).unwrap_or_default()),
+            _ => Self::Number(Cow::Borrowed(
+                std::str::from_utf8(token).unwrap_or_default(),
+            )),
         })
     }
 
@@ -172,7 +174,39 @@ impl<'r> Field<'r> {
             Self::Integer(n) => Some(Cow::Owned(n.to_string().into_bytes())),
             Self::Number(spelled) => Some(Cow::Borrowed(spelled.as_bytes())),
             Self::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
-            Self::Bytes(bytes) | Self::Composite(bytes) => Some(Cow::Borrowed(bytes)),
+            Self::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
+            Self::Composite(json) => Some(Cow::Borrowed(json)),
+        }
+    }
+
+    /// The same, borrowed from here.
+    pub(crate) fn borrowed(&self) -> Field<'_> {
+        match self {
+            Self::Absent => Field::Absent,
+            Self::Null => Field::Null,
+            Self::Bool(b) => Field::Bool(*b),
+            Self::Integer(n) => Field::Integer(*n),
+            Self::Number(spelled) => Field::Number(Cow::Borrowed(spelled)),
+            Self::Text(text) => Field::Text(Cow::Borrowed(text)),
+            Self::Bytes(bytes) => Field::Bytes(bytes),
+            Self::Composite(json) => Field::Composite(Cow::Borrowed(json)),
+        }
+    }
+
+    /// It with its own copy of what it borrowed; bytes without a type become a text, as far as
+    /// they are one.
+    pub(crate) fn into_owned(self) -> Field<'static> {
+        match self {
+            Self::Absent => Field::Absent,
+            Self::Null => Field::Null,
+            Self::Bool(b) => Field::Bool(b),
+            Self::Integer(n) => Field::Integer(n),
+            Self::Number(spelled) => Field::Number(Cow::Owned(spelled.into_owned())),
+            Self::Text(text) => Field::Text(Cow::Owned(text.into_owned())),
+            Self::Bytes(bytes) => {
+                Field::Text(Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
+            }
+            Self::Composite(json) => Field::Composite(Cow::Owned(json.into_owned())),
         }
     }
 

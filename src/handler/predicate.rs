@@ -1,6 +1,12 @@
-//! Predicates: words and maps of `keep`, `drop` and `when`.
+//! Predicates: words, maps and expressions of `keep`, `drop` and `when`.
+//!
+//! A [`Predicate`] is a tree of [`Clause`]s over the [`Fields`] that they ask for. Expressions
+//! ([`super::cel`]) are compiled to the same tree, so that a comparison costs the same however it
+//! is written.
 
+use super::cel::{self, Comparison};
 use super::fault::{Place, suggest};
+use super::fields::{Fields, Slot, View};
 use super::operator::Operator;
 use super::path::{Path, ROOTS};
 use super::{Failure, Reads};
@@ -12,7 +18,16 @@ pub(crate) const WORDS: [&str; 3] = ["tombstone", "null_key", "empty"];
 
 /// A compiled predicate.
 #[derive(Clone, Debug)]
-pub(crate) enum Predicate {
+pub(crate) struct Predicate {
+    clause: Clause,
+    fields: Fields,
+}
+
+/// A part of a predicate.
+#[derive(Clone, Debug)]
+pub(crate) enum Clause {
+    /// It holds, or it does not, whatever the record.
+    Always(bool),
     /// The value is null.
     Tombstone,
     /// The key is null.
@@ -20,47 +35,63 @@ pub(crate) enum Predicate {
     /// The value has zero bytes.
     Empty,
     /// All hold.
-    All(Vec<Predicate>),
+    All(Vec<Clause>),
     /// One holds.
-    Any(Vec<Predicate>),
+    Any(Vec<Clause>),
     /// It does not hold.
-    Not(Box<Predicate>),
-    /// What stands at the path passes the operator.
-    Test(Path, Operator),
+    Not(Box<Clause>),
+    /// The field passes the operator.
+    Test(Slot, Operator),
+    /// What only an expression can say.
+    Compare(Box<Comparison>),
 }
 
 impl Predicate {
     /// Compiles `value`, reporting mistakes at `place`.
     pub(crate) fn compile(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::default();
+        let clause = Clause::compile(value, &mut fields, place)?;
+        Some(Self { clause, fields })
+    }
+
+    /// What it reads of a record.
+    pub(crate) fn reads(&self) -> Reads {
+        self.clause.reads_itself().max(self.fields.reads())
+    }
+
+    /// Whether it holds for `record`.
+    ///
+    /// # Errors
+    /// A path into a key or value that is not JSON, or a failed expression, unless what else is
+    /// asked decides alone.
+    pub(crate) fn holds(&self, record: &Record<'_>) -> Result<bool, Failure> {
+        self.clause
+            .holds(&cel::Scope::of(&self.fields.view(record)))
+    }
+}
+
+impl Clause {
+    fn compile(value: &Value, fields: &mut Fields, place: &Place<'_>) -> Option<Self> {
         match value {
-            Value::String(word) => Self::word(word, place),
-            Value::Object(entries) => Self::map(entries, place),
-            _ => place.fault("a predicate is a word or a map"),
+            Value::Bool(always) => Some(Self::Always(*always)),
+            Value::String(text) => match text.as_str() {
+                "tombstone" => Some(Self::Tombstone),
+                "null_key" => Some(Self::NullKey),
+                "empty" => Some(Self::Empty),
+                expression => cel::condition(expression, fields, place),
+            },
+            Value::Object(entries) => Self::map(entries, fields, place),
+            _ => place.fault("a predicate is a word, an expression or a map"),
         }
     }
 
-    fn word(word: &str, place: &Place<'_>) -> Option<Self> {
-        match word {
-            "tombstone" => Some(Self::Tombstone),
-            "null_key" => Some(Self::NullKey),
-            "empty" => Some(Self::Empty),
-            _ if word.chars().all(|c| c.is_ascii_lowercase() || c == '_') => {
-                place.fault_with_help(format!("`{word}` is no predicate"), suggest(word, WORDS))
-            }
-            _ => place.fault_with_help(
-                "expressions come with a later version; write a map",
-                "for instance `{ value.status: paid, value.amount: { gt: 100 } }`",
-            ),
-        }
-    }
-
-    fn map(entries: &Map<String, Value>, place: &Place<'_>) -> Option<Self> {
+    fn map(entries: &Map<String, Value>, fields: &mut Fields, place: &Place<'_>) -> Option<Self> {
         if entries.is_empty() {
             return place.fault("an empty map says nothing");
         }
         let mut all = Vec::with_capacity(entries.len());
         for (name, value) in entries {
-            let compiled = Self::entry(name, value, &place.child(name));
+            let compiled = Self::entry(name, value, fields, &place.child(name));
             all.extend(compiled);
         }
         let complete = all.len() == entries.len();
@@ -74,16 +105,16 @@ impl Predicate {
         }
     }
 
-    fn entry(name: &str, value: &Value, place: &Place<'_>) -> Option<Self> {
+    fn entry(name: &str, value: &Value, fields: &mut Fields, place: &Place<'_>) -> Option<Self> {
         match name {
-            "all" => Some(Self::All(Self::list(value, place)?)),
-            "any" => Some(Self::Any(Self::list(value, place)?)),
-            "not" => Some(Self::Not(Box::new(Self::compile(value, place)?))),
+            "all" => Some(Self::All(Self::list(value, fields, place)?)),
+            "any" => Some(Self::Any(Self::list(value, fields, place)?)),
+            "not" => Some(Self::Not(Box::new(Self::compile(value, fields, place)?))),
             _ => match Path::parse(name) {
                 Ok(path) if path.has_each() => {
                     place.fault("`[*]` is many values; use `contains` on the array")
                 }
-                Ok(path) => Self::tests(&path, value, place),
+                Ok(path) => Self::tests(&path, value, fields, place),
                 Err(message) => {
                     let first = name.split(['.', '[']).next().unwrap_or_default();
                     let known = ["all", "any", "not"].into_iter().chain(ROOTS);
@@ -93,7 +124,7 @@ impl Predicate {
         }
     }
 
-    fn list(value: &Value, place: &Place<'_>) -> Option<Vec<Self>> {
+    fn list(value: &Value, fields: &mut Fields, place: &Place<'_>) -> Option<Vec<Self>> {
         let Value::Array(list) = value else {
             return place.fault("a list of predicates is expected");
         };
@@ -103,17 +134,18 @@ impl Predicate {
         let compiled = list
             .iter()
             .enumerate()
-            .map(|(index, value)| Self::compile(value, &place.child(index)));
+            .map(|(index, value)| Self::compile(value, fields, &place.child(index)));
         // Not lazily: every mistake of the list is reported.
         let compiled: Vec<Option<Self>> = compiled.collect();
         compiled.into_iter().collect()
     }
 
-    fn tests(path: &Path, value: &Value, place: &Place<'_>) -> Option<Self> {
+    fn tests(path: &Path, value: &Value, fields: &mut Fields, place: &Place<'_>) -> Option<Self> {
         let operators = Operator::compile(value, place)?;
+        let slot = fields.slot(path);
         let mut tests: Vec<Self> = operators
             .into_iter()
-            .map(|operator| Self::Test(path.clone(), operator))
+            .map(|operator| Self::Test(slot, operator))
             .collect();
         match tests.len() {
             1 => tests.pop(),
@@ -121,48 +153,55 @@ impl Predicate {
         }
     }
 
-    /// What it reads of a record.
-    pub(crate) fn reads(&self) -> Reads {
+    /// What it reads beside fields.
+    fn reads_itself(&self) -> Reads {
         match self {
             Self::Tombstone | Self::NullKey | Self::Empty => Reads::Fields,
             Self::All(list) | Self::Any(list) => {
-                let reads = list.iter().map(Self::reads);
+                let reads = list.iter().map(Self::reads_itself);
                 reads.max().unwrap_or(Reads::Nothing)
             }
-            Self::Not(inner) => inner.reads(),
-            Self::Test(path, _) => path.reads(),
+            Self::Not(inner) => inner.reads_itself(),
+            Self::Always(_) | Self::Test(..) | Self::Compare(_) => Reads::Nothing,
         }
     }
 
-    /// Whether it holds for `record`. Evaluated from left to right, and no further than needed.
+    /// Whether it holds. Evaluated from left to right, and no further than needed; where a part
+    /// fails, the others are asked whether they decide without it.
     ///
     /// # Errors
-    /// A path into a key or value that is not JSON.
-    pub(crate) fn holds(&self, record: &Record<'_>) -> Result<bool, Failure> {
+    /// The first failure, if nothing decides without it.
+    pub(crate) fn holds<'v>(&'v self, scope: &cel::Scope<'_, 'v>) -> Result<bool, Failure> {
+        let view: &View<'v> = scope.view();
         match self {
-            Self::Tombstone => Ok(record.value.is_none()),
-            Self::NullKey => Ok(record.key.is_none()),
-            Self::Empty => Ok(record.value.as_ref().is_some_and(|v| v.is_empty())),
-            Self::All(list) => {
-                for predicate in list {
-                    if !predicate.holds(record)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Self::Any(list) => {
-                for predicate in list {
-                    if predicate.holds(record)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            Self::Not(inner) => Ok(!inner.holds(record)?),
-            Self::Test(path, operator) => operator.holds(path, &path.read(record)?),
+            Self::Always(always) => Ok(*always),
+            Self::Tombstone => Ok(view.record().value.is_none()),
+            Self::NullKey => Ok(view.record().key.is_none()),
+            Self::Empty => Ok(view.record().value.as_ref().is_some_and(|v| v.is_empty())),
+            Self::All(list) => Ok(!decide(list, false, scope)?),
+            Self::Any(list) => decide(list, true, scope),
+            Self::Not(inner) => Ok(!inner.holds(scope)?),
+            Self::Test(slot, operator) => operator.holds(view.path(*slot), &view.read(*slot)?),
+            Self::Compare(comparison) => comparison.holds(scope),
         }
     }
+}
+
+/// Whether one of `list` is `decisive`. A failure counts only if none is.
+fn decide<'v>(
+    list: &'v [Clause],
+    decisive: bool,
+    scope: &cel::Scope<'_, 'v>,
+) -> Result<bool, Failure> {
+    let mut failed = None;
+    for clause in list {
+        match clause.holds(scope) {
+            Ok(holds) if holds == decisive => return Ok(true),
+            Ok(_) => {}
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    failed.map_or(Ok(false), Err)
 }
 
 #[cfg(test)]
@@ -275,8 +314,16 @@ mod tests {
             holds(&json!({"value.a": 1}), &broken),
             Err(FailureCode::NotJson)
         );
-        let short = json!({"any": [{"partition": 3}, {"value.a": 1}]});
-        assert_eq!(holds(&short, &broken), Ok(true));
+        for decided in [
+            json!({"any": [{"partition": 3}, {"value.a": 1}]}),
+            json!({"any": [{"value.a": 1}, {"partition": 3}]}),
+            json!({"not": {"value.a": 1, "partition": 4}}),
+            json!("value.a == 1 || partition == 3"),
+        ] {
+            assert_eq!(holds(&decided, &broken), Ok(true), "{decided}");
+        }
+        let open = json!({"value.a": 1, "partition": 3});
+        assert_eq!(holds(&open, &broken), Err(FailureCode::NotJson));
     }
 
     #[test]
@@ -302,14 +349,5 @@ mod tests {
         ];
         assert_eq!(pointers, expected);
         assert_eq!(faults[5].help.as_deref(), Some("did you mean `tombstone`?"));
-    }
-
-    #[test]
-    fn expressions_are_refused_by_name() {
-        let faults = compile(&json!("value.a == 1")).expect_err("CEL");
-        assert_eq!(
-            faults[0].message,
-            "expressions come with a later version; write a map"
-        );
     }
 }

@@ -85,9 +85,11 @@ pub(super) fn predicate(itself: &Schema) -> Schema {
         Some(operator::NAMES.len())
     );
     json_schema!({
-        "description": "A word, or a map of which all entries must hold: a path with a value, a list of values or operators; `all`, `any`, `not`.",
+        "description": "A word, an expression, or a map of which all entries must hold: a path with a value, a list of values or operators; `all`, `any`, `not`.",
         "anyOf": [
             {"description": "tombstone: the value is null; null_key: the key is null; empty: the value has zero bytes.", "enum": predicate::WORDS},
+            {"description": "A CEL expression over topic, partition, offset, timestamp, key, value and header.", "type": "string", "minLength": 1},
+            {"description": "Always, or never.", "type": "boolean"},
             {
                 "type": "object",
                 "minProperties": 1,
@@ -144,6 +146,12 @@ pub(super) fn assignments(_: &mut SchemaGenerator) -> Schema {
                 "type": "object",
                 "properties": {"from": {"description": "The path that is copied.", "type": "string", "pattern": PATH}},
                 "required": ["from"],
+                "additionalProperties": false,
+            },
+            {
+                "type": "object",
+                "properties": {"expr": {"description": "A CEL expression that gives the value.", "type": "string", "minLength": 1}},
+                "required": ["expr"],
                 "additionalProperties": false,
             },
         ],
@@ -233,11 +241,12 @@ mod tests {
             {"filter": {"drop": "tombstone"}, "name": "x", "on_error": "pass"},
             {"filter": {"keep": {"header.region": ["pt", "es"], "value.amount": {"gt": 1, "lte": 9}}}},
             {"filter": {"keep": {"any": [{"key": null}, {"not": {"all": ["empty", {"topic": "t"}]}}]}}},
+            {"filter": {"keep": "value.status == 'paid' && value.amount > 100"}, "when": false},
             {"filter": {"sample": "1%", "by": "key", "seed": "clicks"}},
             {"rename": {"topic": "orders-{value.region}", "allow": ["orders-.+"]}},
             {"rename": {"to": [{"topic": "a", "when": {"value.c": ["PT"]}}, {"topic": "b"}]}},
             {"rename": {"field": {"value.usr": "value.user"}}, "when": {"value.usr": {"exists": true}}},
-            {"reformat": {"set": {"header.x": "{source}", "value.a": true, "key": {"from": "value.id"}}, "unset": ["header.y-*"]}},
+            {"reformat": {"set": {"header.x": "{source}", "value.a": true, "key": {"from": "value.id"}, "value.n": {"expr": "value.a + 1"}}, "unset": ["header.y-*"]}},
             {"reformat": {"split": {"array": "value.items", "into": "value.item", "carry": ["value.id"], "when_empty": "keep"}}},
             {"reformat": {"rekey": {"from": ["value.a", "value.b"], "as": "json"}}},
             {"reformat": {"mask": {"fields": ["value.a[*].b", "header.x", "key"], "with": "hash", "key": "k"}}},
@@ -266,7 +275,7 @@ mod tests {
             json!({"use": "a", "filter": {"drop": "empty"}}),
             json!({"filter": null}),
             json!({"filter": {}}),
-            json!({"filter": {"drop": "tombston"}}),
+            json!({"filter": {"drop": 7}}),
             json!({"filter": {"drop": {"valu.x": 1}}}),
             json!({"filter": {"drop": {"value.x": {"equals": 1}}}}),
             json!({"filter": {"sample": "1"}}),

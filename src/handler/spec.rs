@@ -53,7 +53,7 @@ pub enum StepOnError {
     Pass,
 }
 
-/// A predicate: a word, or a map of which all entries must hold.
+/// A predicate: a word, an expression, or a map of which all entries must hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PredicateSpec(pub Value);

@@ -5,6 +5,10 @@ use super::{Segment, text};
 use crate::handler::{Failure, FailureCode};
 use std::ops::Range;
 
+mod wanted;
+
+pub(crate) use wanted::{Found, Wanted};
+
 /// Nesting at most: arrays and objects open at the same time.
 pub(crate) const MAX_DEPTH: usize = 128;
 
@@ -82,21 +86,27 @@ pub(crate) fn members(document: &[u8], span: &Span) -> Result<Option<Vec<Member>
 
 /// The elements of the array at `span` of a checked document, `None` if it is not an array.
 pub(crate) fn elements(document: &[u8], span: &Span) -> Result<Option<Vec<Span>>, Failure> {
-    let mut scanner = Scanner::within(document, span);
-    if scanner.peek() != Some(b'[') {
+    if document.get(span.start) != Some(&b'[') {
         return Ok(None);
     }
     let mut list = Vec::new();
-    scanner.array(&mut |scanner, _| {
-        list.push(scanner.value()?);
+    each_element(document, span, &mut |element| {
+        list.push(element);
         Ok(())
     })?;
     Ok(Some(list))
 }
 
-/// Called for each member with the name's token, or for each element with its index; it must
-/// consume the value.
-type Visit<'v, 'd, T> = &'v mut dyn FnMut(&mut Scanner<'d>, T) -> Result<(), Failure>;
+/// Calls `visit` for each element of the array at `span` of a checked document, which must be an
+/// array.
+pub(crate) fn each_element(
+    document: &[u8],
+    span: &Span,
+    visit: &mut impl FnMut(Span) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut scanner = Scanner::within(document, span);
+    scanner.array(&mut |scanner, _| visit(scanner.value()?))
+}
 
 /// A position in a document.
 struct Scanner<'d> {
@@ -183,48 +193,113 @@ impl<'d> Scanner<'d> {
         self.whitespace();
         let start = self.at;
         match self.peek() {
-            Some(b'{') => self.object(&mut |scanner, _| scanner.value().map(drop))?,
-            Some(b'[') => self.array(&mut |scanner, _| scanner.value().map(drop))?,
-            Some(b'"') => {
-                self.string()?;
-            }
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.word(b"true")?,
-            Some(b'f') => self.word(b"false")?,
-            Some(b'n') => self.word(b"null")?,
-            _ => return Err(self.expected("a value")),
+            Some(b'{' | b'[') => self.container()?,
+            _ => self.scalar()?,
         }
         Ok(start..self.at)
     }
 
-    fn object(&mut self, visit: Visit<'_, 'd, Span>) -> Result<(), Failure> {
+    fn scalar(&mut self) -> Result<(), Failure> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    /// Checks the object or array that starts here. A loop and not a recursion: most of what a
+    /// record holds is only checked, and this is where that time goes.
+    fn container(&mut self) -> Result<(), Failure> {
+        let outside = self.depth;
+        // One bit for each level that is open, set for an object: `MAX_DEPTH` of them fit.
+        let mut objects = 0_u128;
+        loop {
+            let is_object = self.peek() == Some(b'{');
+            self.open()?;
+            objects = (objects << 1) | u128::from(is_object);
+            self.whitespace();
+            let end = if is_object { b'}' } else { b']' };
+            let mut is_complete = self.peek() == Some(end);
+            // Values up to the start of a container inside, or to the end of the outermost.
+            loop {
+                let is_object = objects & 1 == 1;
+                if is_complete {
+                    self.close()?;
+                    objects >>= 1;
+                    if self.depth == outside {
+                        return Ok(());
+                    }
+                } else {
+                    if is_object {
+                        self.name()?;
+                    }
+                    self.whitespace();
+                    if let Some(b'{' | b'[') = self.peek() {
+                        break;
+                    }
+                    self.scalar()?;
+                }
+                is_complete = self.is_last(objects & 1 == 1)?;
+            }
+        }
+    }
+
+    /// Goes over what stands behind an entry, and says whether it was the last one.
+    fn is_last(&mut self, is_object: bool) -> Result<bool, Failure> {
+        self.whitespace();
+        match (self.peek(), is_object) {
+            (Some(b','), _) => {
+                self.at += 1;
+                Ok(false)
+            }
+            (Some(b'}'), true) | (Some(b']'), false) => Ok(true),
+            (_, true) => Err(self.expected("a comma or a closing brace")),
+            (_, false) => Err(self.expected("a comma or a closing bracket")),
+        }
+    }
+
+    /// Checks a member's name and the colon, and returns the name's span with the quotes.
+    fn name(&mut self) -> Result<Span, Failure> {
+        self.whitespace();
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a name in quotes"));
+        }
+        let name = self.string()?;
+        self.whitespace();
+        if self.peek() != Some(b':') {
+            return Err(self.expected("a colon"));
+        }
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// Calls `visit` for each member with the name's token; it must consume the value.
+    fn object(
+        &mut self,
+        visit: &mut impl FnMut(&mut Self, Span) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         self.open()?;
         self.whitespace();
         if self.peek() == Some(b'}') {
             return self.close();
         }
         loop {
-            self.whitespace();
-            if self.peek() != Some(b'"') {
-                return Err(self.expected("a name in quotes"));
-            }
-            let name = self.string()?;
-            self.whitespace();
-            if self.peek() != Some(b':') {
-                return Err(self.expected("a colon"));
-            }
-            self.at += 1;
+            let name = self.name()?;
             visit(self, name)?;
-            self.whitespace();
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => return self.close(),
-                _ => return Err(self.expected("a comma or a closing brace")),
+            if self.is_last(true)? {
+                return self.close();
             }
         }
     }
 
-    fn array(&mut self, visit: Visit<'_, 'd, usize>) -> Result<(), Failure> {
+    /// Calls `visit` for each element with its index; it must consume the value.
+    fn array(
+        &mut self,
+        visit: &mut impl FnMut(&mut Self, usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         self.open()?;
         self.whitespace();
         if self.peek() == Some(b']') {
@@ -232,11 +307,8 @@ impl<'d> Scanner<'d> {
         }
         for index in 0.. {
             visit(self, index)?;
-            self.whitespace();
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b']') => break,
-                _ => return Err(self.expected("a comma or a closing bracket")),
+            if self.is_last(false)? {
+                break;
             }
         }
         self.close()
@@ -263,6 +335,7 @@ impl<'d> Scanner<'d> {
         let start = self.at;
         self.at += 1;
         loop {
+            self.at += plain_bytes(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => self.escape()?,
@@ -356,6 +429,28 @@ impl<'d> Scanner<'d> {
     fn expected(&self, what: &str) -> Failure {
         not_json(self.at, &format!("expected {what}"))
     }
+}
+
+/// How many bytes at the start of `bytes` are plain text of a string for sure: eight at a time, up
+/// to one that ends the string, begins an escape, or is a control character.
+fn plain_bytes(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = ONES << 7;
+    let mut plain = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        let quotes = word ^ (ONES * u64::from(b'"'));
+        let escapes = word ^ (ONES * u64::from(b'\\'));
+        // The top bit of a byte that is zero (or less than 0x20), exact for the first such byte.
+        let ends = quotes.wrapping_sub(ONES) & !quotes;
+        let ends = ends | (escapes.wrapping_sub(ONES) & !escapes);
+        let ends = ends | (word.wrapping_sub(ONES * 0x20) & !word);
+        match ends & TOPS {
+            0 => plain += 8,
+            found => return plain + (found.trailing_zeros() / 8) as usize,
+        }
+    }
+    plain
 }
 
 fn not_json(at: usize, what: &str) -> Failure {

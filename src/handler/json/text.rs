@@ -15,7 +15,11 @@ pub(crate) fn decode(token: &[u8]) -> Option<Cow<'_, str>> {
 
 /// Whether the text of a string token is `wanted`.
 pub(crate) fn token_is(token: &[u8], wanted: &str) -> bool {
-    decode(token).is_some_and(|text| text == wanted)
+    match token {
+        // Without an escape the bytes are the text.
+        [b'"', text @ .., b'"'] if !text.contains(&b'\\') => text == wanted.as_bytes(),
+        _ => decode(token).is_some_and(|text| text == wanted),
+    }
 }
 
 /// Appends `text` as a JSON string.

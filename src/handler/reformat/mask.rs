@@ -136,12 +136,12 @@ impl Change for Method {
             }
             Self::Last4 => match Field::of_token(token)? {
                 Field::Text(text) => last4(&text),
-                Field::Number(spelled) => last4(spelled),
+                Field::Number(spelled) => last4(&spelled),
                 _ => return Err(no_text("last4")),
             },
             Self::KeepFormat => match Field::of_token(token)? {
                 Field::Text(text) => keep_format(&text),
-                Field::Number(spelled) => return Ok(Some(nines(spelled).into_bytes())),
+                Field::Number(spelled) => return Ok(Some(nines(&spelled).into_bytes())),
                 _ => return Err(no_text("keep_format")),
             },
         };

@@ -1,5 +1,6 @@
 //! `set`: the key, the value, headers and fields are written.
 
+use crate::handler::cel::Expression;
 use crate::handler::fault::{Place, suggest};
 use crate::handler::json::splice::Site;
 use crate::handler::json::{scan, text};
@@ -27,6 +28,8 @@ enum Source {
     Template(Template),
     /// What stands at a path.
     From(Path),
+    /// What an expression gives.
+    Expression(Expression),
 }
 
 /// Compiles the entries of `set`, reporting mistakes at `place`.
@@ -143,6 +146,9 @@ fn compile_target(path: &str, place: &Place<'_>) -> Option<Path> {
     }
 }
 
+/// What is said of any other map.
+const A_MAP: &str = "a map is `{ from: PATH }` or `{ expr: EXPRESSION }` here";
+
 impl Source {
     fn compile(value: &Value, place: &Place<'_>) -> Option<Self> {
         let json = value.to_string().into_bytes();
@@ -158,15 +164,13 @@ impl Source {
                     (Some((name, Value::String(path))), None) if name == "from" => {
                         compile_from(path, &place.child("from"))
                     }
-                    (Some((name, _)), None) if name == "expr" => {
-                        place.child("expr").fault_with_help(
-                            "expressions come with a later version",
-                            "`{ from: PATH }`, a template or a literal can be set",
-                        )
+                    (Some((name, Value::String(expression))), None) if name == "expr" => {
+                        Expression::compile(expression, &place.child("expr")).map(Self::Expression)
                     }
-                    (Some((name, _)), None) => place
-                        .fault_with_help("a map is `{ from: PATH }` here", suggest(name, ["from"])),
-                    _ => place.fault("a map is `{ from: PATH }` here"),
+                    (Some((name, _)), None) => {
+                        place.fault_with_help(A_MAP, suggest(name, ["from", "expr"]))
+                    }
+                    _ => place.fault(A_MAP),
                 }
             }
         }
@@ -174,12 +178,13 @@ impl Source {
 
     /// The paths that it reads.
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        let (template, from) = match self {
-            Self::Literal(..) => (None, None),
-            Self::Template(template) => (Some(template.paths()), None),
-            Self::From(path) => (None, Some(path)),
+        let (template, others) = match self {
+            Self::Literal(..) => (None, &[][..]),
+            Self::Template(template) => (Some(template.paths()), &[][..]),
+            Self::From(path) => (None, std::slice::from_ref(path)),
+            Self::Expression(expression) => (None, expression.paths()),
         };
-        template.into_iter().flatten().chain(from)
+        template.into_iter().flatten().chain(others)
     }
 
     /// As bytes outside JSON; `None` is null.
@@ -191,6 +196,10 @@ impl Source {
                 Field::Absent => Err(absent(path)),
                 field => Ok(field.bytes().map(|bytes| Cow::Owned(bytes.into_owned()))),
             },
+            Self::Expression(expression) => {
+                let value = expression.value(record)?;
+                Ok(value.bytes().map(|bytes| Cow::Owned(bytes.into_owned())))
+            }
         }
     }
 
@@ -210,6 +219,10 @@ impl Source {
                 Some(json) => Ok(Cow::Owned(json)),
                 None => Err(absent(path)),
             },
+            Self::Expression(expression) => {
+                let json = expression.value(record)?.json()?;
+                Ok(Cow::Owned(json.unwrap_or_default()))
+            }
         }
     }
 }
