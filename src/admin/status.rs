@@ -1,7 +1,7 @@
 //! The status: what `GET /api/v1/status` answers and `mirror status` prints. Stable field names.
 
 use crate::config::spec::Watch;
-use crate::observe::{Condition, Counters, PartitionView, State};
+use crate::observe::{Condition, Counters, PartitionView, Reason, State};
 use crate::record::TopicPartition;
 use crate::supervisor::board::{FlowEntry, Phase, Rejection, RouteView, Snapshot};
 use crate::supervisor::meter::Rate;
@@ -116,7 +116,7 @@ pub struct FlowStatus {
     pub topics: usize,
     /// Partitions that this process owns.
     pub partitions: usize,
-    /// Partitions that are failed or stalled; all of them on a route's own page.
+    /// Partitions that are failed, stalled or held back by an open transaction; all of them on a route's own page.
     pub partitions_listed: Vec<PartitionStatus>,
     /// The counters by name.
     pub counters: BTreeMap<String, u64>,
@@ -254,13 +254,13 @@ fn listed(
     partitions: &BTreeMap<TopicPartition, PartitionView>,
     detail: Detail,
 ) -> Vec<PartitionStatus> {
-    let (wanted, most): (fn(State) -> bool, usize) = match detail {
+    let (wanted, most): (fn(&Condition) -> bool, usize) = match detail {
         Detail::All => (|_| true, usize::MAX),
-        Detail::Troubled => (|s| matches!(s, State::Failed | State::Stalled), TROUBLED),
+        Detail::Troubled => (is_troubled, TROUBLED),
     };
     partitions
         .iter()
-        .filter(|(_, partition)| wanted(partition.condition.state))
+        .filter(|(_, partition)| wanted(&partition.condition))
         .take(most)
         .map(|(at, partition)| PartitionStatus {
             topic: at.topic.to_string(),
@@ -271,4 +271,9 @@ fn listed(
             lag: partition.lag(),
         })
         .collect()
+}
+
+fn is_troubled(condition: &Condition) -> bool {
+    matches!(condition.state, State::Failed | State::Stalled)
+        || matches!(condition.reason, Some(Reason::OpenTransaction { .. }))
 }

@@ -5,7 +5,7 @@ use super::target::Ask;
 use super::worker::{Note, WorkerExit};
 use super::{Control, FlowExit};
 use crate::client::consumer::Waker;
-use crate::observe::{FlowView, Reason, State};
+use crate::observe::{FlowView, PartitionView, Reason, State};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -184,6 +184,11 @@ impl Flow {
             if let Some(found) = partitions.values().find(|p| p.condition.state == state) {
                 return (state, found.condition.reason.clone());
             }
+        }
+        let waits =
+            |p: &PartitionView| matches!(p.condition.reason, Some(Reason::OpenTransaction { .. }));
+        if let Some(found) = partitions.values().find(|p| waits(p)) {
+            return (found.condition.state, found.condition.reason.clone());
         }
         if self.view.matches_nothing() {
             return (State::Starting, Some(Reason::NoTopics));

@@ -114,6 +114,8 @@ pub struct PartitionView {
     pub committed: Option<i64>,
     /// The last stable offset of the source, where it was asked.
     pub end: Option<i64>,
+    /// The source's high watermark, while an open transaction keeps the last stable offset below it.
+    pub held_back: Option<i64>,
 }
 
 impl PartitionView {
@@ -124,7 +126,16 @@ impl PartitionView {
             watermark: None,
             committed: None,
             end: None,
+            held_back: None,
         }
+    }
+
+    /// What a look at the source's ends says. The last stable offset lies below the high watermark in
+    /// every transaction's life; only if it stays where the look before saw it, something is held back.
+    pub fn see_ends(&mut self, stable: i64, high: i64) {
+        let stands_still = self.end == Some(stable);
+        self.held_back = (stands_still && stable < high).then_some(high);
+        self.end = Some(stable);
     }
 
     /// Last stable offset − watermark, `None` until both are known.
@@ -235,4 +246,24 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_transaction_is_seen_when_the_stable_offset_stands_still_below_the_end() {
+        let mut view = PartitionView::starting(Reason::ResolvingPositions);
+        view.see_ends(10, 20);
+        assert_eq!(view.held_back, None, "seen once: any transaction");
+        view.see_ends(15, 20);
+        assert_eq!(view.held_back, None, "it moves");
+        view.see_ends(15, 30);
+        assert_eq!(view.held_back, Some(30));
+        view.see_ends(30, 30);
+        assert_eq!(view.held_back, None);
+        view.see_ends(30, 30);
+        assert_eq!(view.held_back, None, "an idle partition");
+    }
 }

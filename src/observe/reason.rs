@@ -97,6 +97,11 @@ pub enum Reason {
     },
     /// The source topic does not exist any more.
     SourceTopicGone,
+    /// Everything up to the last stable offset is copied; what lies behind it waits for a transaction.
+    OpenTransaction {
+        /// The last stable offset: where the oldest open transaction begins.
+        offset: i64,
+    },
     /// No progress for a while, with records to copy.
     NoProgress {
         /// The stage that holds it up.
@@ -144,6 +149,7 @@ impl Reason {
             Reason::Unreachable { .. } => "unreachable",
             Reason::SourceRefuses { .. } => "source_refuses",
             Reason::SourceTopicGone => "source_topic_gone",
+            Reason::OpenTransaction { .. } => "open_transaction",
             Reason::NoProgress { .. } => "no_progress",
             Reason::Rewinding => "rewinding",
             Reason::Client { .. } => "client",
@@ -213,6 +219,11 @@ impl std::fmt::Display for Reason {
             }
             Reason::SourceRefuses { detail } => write!(f, "the source refuses: {detail}"),
             Reason::SourceTopicGone => f.write_str("the source topic does not exist any more"),
+            Reason::OpenTransaction { offset } => write!(
+                f,
+                "a transaction that begins at offset {offset} of the source is still open, what lies behind it \
+                 waits: end it (kafka-transactions.sh find-hanging, abort)"
+            ),
             Reason::NoProgress { stage } => write!(
                 f,
                 "no progress, held up in {}",

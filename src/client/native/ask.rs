@@ -317,8 +317,14 @@ unsafe fn read_uuid(id: *const sys::rd_kafka_Uuid_t) -> Option<String> {
     unsafe {
         let zero = sys::rd_kafka_Uuid_most_significant_bits(id) == 0
             && sys::rd_kafka_Uuid_least_significant_bits(id) == 0;
-        (!zero).then(|| text(sys::rd_kafka_Uuid_base64str(id)))
+        (!zero).then(|| as_kafka_writes_it(&text(sys::rd_kafka_Uuid_base64str(id))))
     }
+}
+
+/// librdkafka writes ids in base64's first alphabet, Kafka and its tools in the one for addresses: whoever compares them
+/// should see the same text.
+fn as_kafka_writes_it(id: &str) -> String {
+    id.replace('+', "-").replace('/', "_")
 }
 
 /// Waits for the answer of one admin request. librdkafka keeps its own deadline; ours is a little

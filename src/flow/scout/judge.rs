@@ -15,7 +15,11 @@ pub(crate) enum Resolution {
     /// The start of all partitions has to be committed first, by another member.
     AwaitStart,
     /// Nowhere, for this reason, until somebody acts.
-    Halt(Reason),
+    Halt {
+        reason: Reason,
+        /// What is not copied begins here.
+        position: Offset,
+    },
     /// The source could not be asked; to be asked again.
     Retry(Reason),
 }
@@ -38,6 +42,8 @@ pub(super) struct Facts<'a> {
     pub(super) end: Option<i64>,
     pub(super) identity: Option<TopicIdentity>,
     pub(super) committed: Option<&'a (i64, CommitMetadata)>,
+    /// The topic's id when this flow met it first.
+    pub(super) met: Option<&'a str>,
     pub(super) target_cluster: Option<&'a str>,
     pub(super) on_gap: OnGap,
 }
@@ -55,6 +61,13 @@ impl Facts<'_> {
         let (Some(log_start), Some(end)) = (self.log_start, self.end) else {
             return Resolution::Retry(Reason::ResolvingPositions);
         };
+        if let Some(reason) = self.replaced(topic_id.as_deref()) {
+            // Nothing of the topic that is there now was copied.
+            return Resolution::Halt {
+                reason,
+                position: Offset(log_start),
+            };
+        }
         let Some((position, metadata)) = self.committed else {
             // The start is behind the flow: this partition was found later and begins at its
             // beginning, whatever `start` says (B042).
@@ -65,30 +78,33 @@ impl Facts<'_> {
                 committed: None,
             });
         };
-        if let Some(reason) = self.replaced(metadata, topic_id.as_deref()) {
-            return Resolution::Halt(reason);
+        if let (Some(was), Some(now)) = (metadata.target_cluster.as_deref(), self.target_cluster)
+            && was != now
+        {
+            return Resolution::Halt {
+                reason: Reason::TargetReplaced {
+                    was: was.to_owned(),
+                    now: now.to_owned(),
+                },
+                position: Offset(*position),
+            };
         }
         self.place(*position, log_start, end, topic_id)
     }
 
-    fn replaced(&self, metadata: &CommitMetadata, topic_id: Option<&str>) -> Option<Reason> {
-        if let (Some(was), Some(now)) = (metadata.topic_id.as_deref(), topic_id)
-            && was != now
-        {
-            return Some(Reason::TopicReplaced {
-                was: was.to_owned(),
-                now: now.to_owned(),
-            });
-        }
-        if let (Some(was), Some(now)) = (metadata.target_cluster.as_deref(), self.target_cluster)
-            && was != now
-        {
-            return Some(Reason::TargetReplaced {
-                was: was.to_owned(),
-                now: now.to_owned(),
-            });
-        }
-        None
+    /// Whether the topic is another one than the commit speaks of, or than this flow has met. The
+    /// broker drops the commits with the topic, so that the first is seldom there to tell.
+    fn replaced(&self, now: Option<&str>) -> Option<Reason> {
+        let committed = self.committed.and_then(|(_, m)| m.topic_id.as_deref());
+        let now = now?;
+        let was = [committed, self.met]
+            .into_iter()
+            .flatten()
+            .find(|was| *was != now)?;
+        Some(Reason::TopicReplaced {
+            was: was.to_owned(),
+            now: now.to_owned(),
+        })
     }
 
     /// A position outside the log is an event of its own, never a silent reset (B051, B052, B056).
@@ -107,9 +123,13 @@ impl Facts<'_> {
                 committed: Some(Offset(position)),
             })
         };
+        let halt = |reason| Resolution::Halt {
+            reason,
+            position: Offset(position),
+        };
         if position < log_start {
             return match self.on_gap {
-                OnGap::Stop => Resolution::Halt(Reason::Gap {
+                OnGap::Stop => halt(Reason::Gap {
                     from: position,
                     to: log_start,
                 }),
@@ -119,7 +139,7 @@ impl Facts<'_> {
         }
         if position > end {
             return match self.on_gap {
-                OnGap::Stop => Resolution::Halt(Reason::Truncated { position, end }),
+                OnGap::Stop => halt(Reason::Truncated { position, end }),
                 OnGap::Earliest | OnGap::Latest => at(end, Some((end, position))),
             };
         }
@@ -137,6 +157,7 @@ mod tests {
             end: Some(200),
             identity: Some(TopicIdentity::Is("now".into())),
             committed,
+            met: None,
             target_cluster: Some("target"),
             on_gap,
         }
@@ -159,7 +180,10 @@ mod tests {
         let committed = (40, CommitMetadata::default());
         assert_eq!(
             facts(Some(&committed), OnGap::Stop).judge(),
-            Resolution::Halt(Reason::Gap { from: 40, to: 100 })
+            Resolution::Halt {
+                reason: Reason::Gap { from: 40, to: 100 },
+                position: Offset(40)
+            }
         );
         assert_eq!(
             offset_of(facts(Some(&committed), OnGap::Earliest).judge()),
@@ -176,10 +200,13 @@ mod tests {
         let committed = (900, CommitMetadata::default());
         assert_eq!(
             facts(Some(&committed), OnGap::Stop).judge(),
-            Resolution::Halt(Reason::Truncated {
-                position: 900,
-                end: 200
-            })
+            Resolution::Halt {
+                reason: Reason::Truncated {
+                    position: 900,
+                    end: 200
+                },
+                position: Offset(900)
+            }
         );
     }
 
@@ -205,7 +232,10 @@ mod tests {
         );
         assert!(matches!(
             facts(Some(&other_topic), OnGap::Stop).judge(),
-            Resolution::Halt(Reason::TopicReplaced { .. })
+            Resolution::Halt {
+                reason: Reason::TopicReplaced { .. },
+                position: Offset(100)
+            }
         ));
         let other_target = (
             150,
@@ -216,8 +246,27 @@ mod tests {
         );
         assert!(matches!(
             facts(Some(&other_target), OnGap::Stop).judge(),
-            Resolution::Halt(Reason::TargetReplaced { .. })
+            Resolution::Halt {
+                reason: Reason::TargetReplaced { .. },
+                position: Offset(150)
+            }
         ));
+    }
+
+    #[test]
+    fn a_topic_that_was_met_with_another_id_halts_though_no_commit_tells() {
+        let mut facts = facts(None, OnGap::Stop);
+        facts.met = Some("was");
+        assert_eq!(
+            facts.judge(),
+            Resolution::Halt {
+                reason: Reason::TopicReplaced {
+                    was: "was".into(),
+                    now: "now".into()
+                },
+                position: Offset(100)
+            }
+        );
     }
 
     #[test]

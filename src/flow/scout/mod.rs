@@ -11,6 +11,7 @@ mod until;
 pub(crate) use judge::{Position, Resolution};
 
 use crate::client::admin::Observer;
+use crate::client::native::OffsetAnswers;
 use crate::config::spec::{ClusterSpec, OnGap, RouteSpec, Start, TopicSelection};
 use crate::flow::target::{TargetView, check_expected};
 use crate::observe::{Counters, FlowView, Reason};
@@ -116,8 +117,9 @@ pub(crate) struct Scout {
     spec: ScoutSpec,
     identified: bool,
     matching: BTreeMap<String, i32>,
-    /// The id of each topic when it was last seen here.
-    seen: HashMap<Arc<str>, String>,
+    /// The id of each topic when this flow met it first: the group's commits go with a topic, and then
+    /// only this tells that it was deleted and created again.
+    met: HashMap<Arc<str>, String>,
     known: bool,
     /// `until: end`: the ends captured at start.
     ends: Option<Vec<(TopicPartition, i64, i64)>>,
@@ -130,7 +132,7 @@ impl Scout {
             spec,
             identified: false,
             matching: BTreeMap::new(),
-            seen: HashMap::new(),
+            met: HashMap::new(),
             known: false,
             ends: None,
             silent_since: None,
@@ -279,7 +281,34 @@ impl Scout {
         for worker in 0..self.spec.workers {
             (self.spec.tell)(worker, Finding::Topics(self.matching.clone()));
         }
+        self.meet_matching();
         Ok(())
+    }
+
+    /// Each member of the group meets every matching topic, so that whoever owns it later knows whether
+    /// it is still the same. Where the source does not say now, the next assignment asks again.
+    fn meet_matching(&mut self) {
+        let topics = distinct_topics(&self.matching_partitions());
+        if let Ok(ids) = self.identities(&topics) {
+            self.meet(&ids);
+        }
+    }
+
+    /// Remembers the ids of topics that are met for the first time.
+    fn meet(&mut self, ids: &HashMap<Arc<str>, TopicIdentity>) {
+        for (topic, identity) in ids {
+            if let TopicIdentity::Is(id) = identity {
+                self.met.entry(topic.clone()).or_insert_with(|| id.clone());
+            }
+        }
+    }
+
+    /// Whether this flow met another topic of this name.
+    fn is_another(&self, topic: &Arc<str>, identity: Option<&TopicIdentity>) -> bool {
+        match (self.met.get(topic), identity) {
+            (Some(was), Some(TopicIdentity::Is(now))) => was != now,
+            _ => false,
+        }
     }
 
     fn matching_partitions(&self) -> Vec<TopicPartition> {
@@ -326,6 +355,12 @@ impl Rounds {
     fn next(&self) -> Instant {
         self.discovery.min(self.ends).min(self.until)
     }
+}
+
+/// The offsets that the source did say.
+fn known(answers: OffsetAnswers) -> HashMap<TopicPartition, i64> {
+    let said = |(tp, offset): (_, Result<i64, _>)| Some((tp, offset.ok()?));
+    answers.into_iter().filter_map(said).collect()
 }
 
 fn partitions_of(topics: &BTreeMap<String, i32>) -> Vec<TopicPartition> {

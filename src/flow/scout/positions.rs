@@ -1,7 +1,7 @@
 //! Where partitions start: what is committed, the flow's start, and what the source says of both.
 
 use super::judge::{Facts, Resolution};
-use super::{ASK, Finding, Scout, TopicIdentity, distinct_topics, identities};
+use super::{ASK, Finding, Scout, TopicIdentity, distinct_topics, identities, known};
 use crate::client::native::{CommittedPosition, OffsetSpec};
 use crate::config::spec::Start;
 use crate::flow::position::{CommitMetadata, StartMark};
@@ -59,7 +59,8 @@ impl Scout {
     }
 
     /// The commits that make up the flow's start: what has a position keeps it, the rest gets the
-    /// configured start. The last one says `started` and is sent last: until it is acknowledged, a
+    /// configured start; a topic that replaced one which this flow has met gets its beginning, since
+    /// `start` was applied before. The last one says `started` and is sent last: until it is acknowledged, a
     /// next resolve finds an unfinished start and resumes it.
     fn start_entries(
         &mut self,
@@ -67,19 +68,24 @@ impl Scout {
         committed: &Committed,
         target_cluster: Option<String>,
     ) -> Result<Vec<CommitEntry>, Reason> {
-        let fresh: Vec<TopicPartition> = all
+        let topics = distinct_topics(all);
+        let ids = self.identities(&topics).map_err(|d| self.unreachable(d))?;
+        self.meet(&ids);
+        let (found_later, fresh): (Vec<_>, Vec<_>) = all
             .iter()
             .filter(|tp| !committed.positions.contains_key(*tp))
             .cloned()
-            .collect();
+            .partition(|tp| self.is_another(&tp.topic, ids.get(&tp.topic)));
         let spec = match self.spec.start {
             Start::Earliest => OffsetSpec::Earliest,
             Start::Latest => OffsetSpec::LastStable,
         };
-        let starts = self.offsets(&fresh, spec)?;
-        let ids = self
-            .identities(&distinct_topics(all))
-            .map_err(|d| self.unreachable(d))?;
+        let mut starts = self.offsets(&fresh, spec)?;
+        starts.extend(self.offsets(&found_later, OffsetSpec::Earliest)?);
+        if self.identities(&topics).map_err(|d| self.unreachable(d))? != ids {
+            // A topic was replaced while the offsets were asked for.
+            return Err(Reason::ResolvingPositions);
+        }
         tracing::info!(event = "first_start", subject = %self.spec.subject, partitions = fresh.len(),
             start = ?self.spec.start, "no start is committed yet: committing it for every matching partition");
         let mut entries = Vec::with_capacity(all.len());
@@ -122,7 +128,7 @@ impl Scout {
         let ids = self
             .identities(&distinct_topics(assigned))
             .map_err(|d| self.unreachable(d))?;
-        self.name_replaced(&ids);
+        self.meet(&ids);
         Ok(assigned
             .iter()
             .map(|tp| {
@@ -131,30 +137,13 @@ impl Scout {
                     end: ends.get(tp).copied(),
                     identity: ids.get(&tp.topic).cloned(),
                     committed: committed.positions.get(tp),
+                    met: self.met.get(&tp.topic).map(String::as_str),
                     target_cluster,
                     on_gap: self.spec.on_gap,
                 };
                 (tp.clone(), facts.judge())
             })
             .collect())
-    }
-
-    /// A topic that was deleted and created again between two assignments has no commits any more (the
-    /// broker dropped them with it) and begins at its beginning; that must not pass in silence.
-    fn name_replaced(&mut self, ids: &HashMap<Arc<str>, TopicIdentity>) {
-        for (topic, identity) in ids {
-            let TopicIdentity::Is(now) = identity else {
-                continue;
-            };
-            match self.seen.insert(topic.clone(), now.clone()) {
-                Some(was) if was != *now => {
-                    tracing::error!(event = "topic_replaced", subject = %self.spec.subject, topic = %topic,
-                        was, now, "the source topic was deleted and created again; what is in it now is \
-                         copied from its beginning where no position is committed");
-                }
-                _ => {}
-            }
-        }
     }
 
     /// Before it is called a gap, the leader itself is asked (B055).
@@ -186,13 +175,10 @@ impl Scout {
     ) -> Result<HashMap<TopicPartition, i64>, Reason> {
         let answers = self.observer()?.offsets(of, spec, ASK);
         let answers = answers.map_err(|detail| self.unreachable(detail))?;
-        Ok(answers
-            .into_iter()
-            .filter_map(|(tp, offset)| Some((tp, offset.ok()?)))
-            .collect())
+        Ok(known(answers))
     }
 
-    fn identities(&mut self, topics: &[Arc<str>]) -> super::TopicIdsNow {
+    pub(super) fn identities(&mut self, topics: &[Arc<str>]) -> super::TopicIdsNow {
         let observer = self.observer().map_err(|reason| reason.to_string())?;
         identities(observer, topics, ASK)
     }

@@ -249,14 +249,30 @@ impl<S: Source, K: Sink> Worker<S, K> {
                         reason,
                     };
                 }
-                Resolution::Halt(reason) => {
-                    tracing::error!(event = "partition_halted", subject = %self.subject,
-                        topic = %tp.topic, partition = tp.partition, reason = reason.code(), "{reason}");
-                    owned.halt(reason, RetryHow::Resolve, now);
-                }
+                Resolution::Halt {
+                    reason: Reason::TopicReplaced { was, now },
+                    position,
+                } => self.topic_replaced(&tp, was, now, position),
+                Resolution::Halt { reason, position } => self.halt_at(&tp, reason, position),
             }
         }
         self.place_ready();
+    }
+
+    /// There is no position to fetch from; asked again with growing pauses, since somebody may act.
+    fn halt_at(&mut self, tp: &TopicPartition, reason: Reason, position: Offset) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        if owned.halted_for() != Some(&reason) {
+            tracing::error!(event = "partition_halted", subject = %self.subject,
+                topic = %tp.topic, partition = tp.partition, reason = reason.code(), "{reason}");
+        }
+        if !owned.placed {
+            // Nothing is fetched: the tracker says how far behind the partition is.
+            owned.tracker = Tracker::new(position);
+        }
+        owned.halt(reason, RetryHow::Resolve, Instant::now());
     }
 
     fn positioned(&mut self, tp: &TopicPartition, position: Position) {

@@ -10,6 +10,7 @@ use super::Worker;
 use super::owned::{Phase, RetryHow};
 use crate::flow::position::{CommitMetadata, StartMark};
 use crate::flow::scout::{TopicIdentity, TopicIdsNow, distinct_topics};
+use crate::flow::tracker::Tracker;
 use crate::flow::verifier::Verify;
 use crate::observe::{Counters, Reason};
 use crate::plane::{CommitAnswer, CommitEntry, Offset, Sink, Source};
@@ -189,7 +190,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         for taken in taken {
             match self.word_on(&taken, &ids) {
                 Word::Same => same.push(taken),
-                Word::Other => self.topic_replaced(&taken.partition, &ids),
+                Word::Other => self.topic_is_other(&taken.partition, &ids),
                 Word::Unclear => unclear = true,
                 Word::Left => {}
             }
@@ -217,35 +218,57 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
-    fn topic_replaced(&mut self, tp: &TopicPartition, ids: &HashMap<Arc<str>, TopicIdentity>) {
+    /// Found before a commit: the topic of a watermark is gone, or another one.
+    fn topic_is_other(&mut self, tp: &TopicPartition, ids: &HashMap<Arc<str>, TopicIdentity>) {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
         owned.gone = owned.gone.saturating_add(1);
-        let (Some(was), Some(TopicIdentity::Is(now))) =
-            (owned.topic_id.clone(), ids.get(&tp.topic))
-        else {
+        match (owned.topic_id.clone(), ids.get(&tp.topic)) {
+            (Some(was), Some(TopicIdentity::Is(now))) => {
+                let now = now.clone();
+                self.topic_replaced(tp, was, now, Offset(0));
+            }
             // Gone: asked once more, since a broker's metadata may lag (B080); the group tells us when
             // it takes the partition away.
-            self.committer.due = Instant::now() + AGAIN;
+            _ => self.committer.due = Instant::now() + AGAIN,
+        }
+    }
+
+    /// The topic was deleted and created again: named, and halted for good. What a live partition has
+    /// fetched and where the group stands means nothing any more, so the worker joins anew; then the
+    /// partition arrives here again, unplaced, with its position in the new topic.
+    pub(super) fn topic_replaced(
+        &mut self,
+        tp: &TopicPartition,
+        was: String,
+        now: String,
+        position: Offset,
+    ) {
+        let Some(owned) = self.owned.get(tp) else {
             return;
         };
         if matches!(owned.phase, Phase::Releasing) {
             return;
         }
-        let reason = Reason::TopicReplaced {
-            was,
-            now: now.clone(),
-        };
-        tracing::error!(event = "topic_replaced", subject = %self.subject, topic = %tp.topic,
-            partition = tp.partition, "{reason}");
-        self.halt_for_good(tp, reason);
+        let live = owned.placed;
+        let reason = Reason::TopicReplaced { was, now };
+        if let Reason::TopicReplaced { was, now } = &reason {
+            tracing::error!(event = "topic_replaced", subject = %self.subject, cluster = %self.source_name,
+                topic = %tp.topic, partition = tp.partition, was, now, "{reason}");
+        }
+        self.halt_for_good(tp, reason, position);
+        if live {
+            self.rejoin();
+        }
     }
 
     /// Halts a partition of which nothing may be committed or fetched any more.
-    fn halt_for_good(&mut self, tp: &TopicPartition, reason: Reason) {
-        self.source.pause(std::slice::from_ref(tp));
+    fn halt_for_good(&mut self, tp: &TopicPartition, reason: Reason, position: Offset) {
         if let Some(owned) = self.owned.get_mut(tp) {
+            if owned.placed {
+                self.source.pause(std::slice::from_ref(tp));
+            }
             owned.gate.close();
             owned.backlog.clear();
             // What is in flight belongs to a life that is over.
@@ -255,7 +278,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             owned.cost = 0;
             owned.sink = None;
             owned.gone = u8::MAX;
-            owned.committed = Some(owned.tracker.rewind());
+            owned.tracker = Tracker::new(position);
+            owned.committed = None;
             owned.halt(reason, RetryHow::Never, Instant::now());
         }
     }

@@ -112,6 +112,8 @@ pub(super) struct Owned<R, K> {
     pub(super) last_progress: Instant,
     /// Halts in a row without a delivery in between.
     pub(super) halts: u32,
+    /// What the last of these was for.
+    halted_for: Option<Reason>,
     /// Paused by itself: it holds much and makes no progress.
     pub(super) paused_alone: bool,
     /// An error that the source reported and retries by itself.
@@ -141,6 +143,7 @@ impl<R, K> Owned<R, K> {
             seek_failures: 0,
             last_progress: now,
             halts: 0,
+            halted_for: None,
             paused_alone: false,
             source_fault: None,
         }
@@ -170,12 +173,18 @@ impl<R, K> Owned<R, K> {
         self.gone >= 2
     }
 
+    /// What it was halted for, while nothing has been delivered since.
+    pub(super) fn halted_for(&self) -> Option<&Reason> {
+        self.halted_for.as_ref().filter(|_| self.halts > 0)
+    }
+
     /// A halt, with a pause that grows with each one in a row.
     pub(super) fn halt(&mut self, reason: Reason, how: RetryHow, now: Instant) {
         let pause = FIRST_RETRY
             .saturating_mul(1 << self.halts.min(10))
             .min(LONGEST_RETRY);
         self.halts = self.halts.saturating_add(1);
+        self.halted_for = Some(reason.clone());
         self.phase = Phase::Halted {
             reason,
             retry: Retry {

@@ -178,7 +178,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if awaits {
             tracing::info!(event = "partition_waits", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, offset = owned.tracker.watermark().0, "{reason}");
-        } else if owned.halts == 0 {
+        } else if owned.halted_for() != Some(&reason) {
             tracing::error!(event = "partition_halted", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, offset = owned.tracker.watermark().0, reason = reason.code(), "{reason}");
         }

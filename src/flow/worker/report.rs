@@ -21,7 +21,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 let end = v.end?;
                 Some((end - owned.tracker.watermark().0).max(0))
             });
-            let (state, reason) = self.condition(owned, lag);
+            let held_back = views.get(&owned.id).is_some_and(|v| v.held_back.is_some());
+            let (state, reason) = match self.condition(owned, lag) {
+                (State::Running, None) if held_back && lag == Some(0) => {
+                    let offset = owned.tracker.watermark().0;
+                    (State::Running, Some(Reason::OpenTransaction { offset }))
+                }
+                seen => seen,
+            };
             let resolved = owned.is_resolved();
             let next_try = match &owned.phase {
                 Phase::Halted { retry, .. } if retry.how != RetryHow::Never => {
@@ -45,7 +52,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     fn condition(&self, owned: &Owned<S::Record, K>, lag: Option<i64>) -> (State, Option<Reason>) {
         match &owned.phase {
-            Phase::Resolving => (State::Starting, Some(Reason::ResolvingPositions)),
+            // Between two halts nothing has changed yet.
+            Phase::Resolving => match owned.halted_for() {
+                Some(reason) => (State::Failed, Some(reason.clone())),
+                None => (State::Starting, Some(Reason::ResolvingPositions)),
+            },
             Phase::ResolveLater { reason, .. } => (State::Starting, Some(reason.clone())),
             Phase::AwaitingTopic => self.awaiting(owned),
             Phase::Barrier(_) | Phase::Isolating(_) => match self.stalled(owned, lag) {

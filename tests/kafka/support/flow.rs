@@ -1,6 +1,9 @@
 //! A flow that runs inside the test's process.
 
+use super::cluster::pair;
+use super::route::{cluster, flow_spec};
 use super::wait;
+use mirror::config::spec::RouteSpec;
 use mirror::flow::{Environment, FlowExit, FlowHandle, FlowSpec, spawn};
 use mirror::observe::{Counters, FlowView, PartitionView};
 use mirror::record::TopicPartition;
@@ -19,6 +22,14 @@ impl Flow {
     /// Starts it.
     pub fn start(spec: FlowSpec) -> Self {
         Self::start_in(spec, &Environment::default())
+    }
+
+    /// Starts a route from the shared source to the shared target.
+    pub fn copy(route: RouteSpec) -> Self {
+        let pair = pair();
+        let source = cluster("source", &pair.source.bootstrap());
+        let target = cluster("target", &pair.target.bootstrap());
+        Self::start(flow_spec(route, source, target))
     }
 
     /// Starts it in an environment of the test's.
@@ -51,6 +62,13 @@ impl Flow {
     /// Registered and not resolved, now.
     pub fn in_flight(&self) -> u64 {
         Counters::get(&self.counters().in_flight_records)
+    }
+
+    /// The same, once there are any: a fault counts only if it hits some.
+    pub fn wait_in_flight(&self) -> u64 {
+        wait::find("records in flight", wait::PATIENCE, || {
+            Some(self.in_flight()).filter(|n| *n > 0)
+        })
     }
 
     /// Source records delivered so far.

@@ -1,5 +1,6 @@
 //! `mirror` as its users run it: a file, a process, signals, and what it says of itself over HTTP.
 
+use super::route::Shape;
 use super::wait::{self, PATIENCE};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -34,6 +35,15 @@ pub fn route(source: &str, target: &str, topics: &str) -> Value {
         "commit_interval": "1s",
         "discovery_interval": "1s",
     })
+}
+
+/// The same with threads in this shape.
+pub fn in_shape(mut route: Value, shape: Shape) -> Value {
+    match shape.handlers {
+        Some(threads) => route["handler_threads"] = json!(threads),
+        None => route["workers"] = json!(shape.workers),
+    }
+    route
 }
 
 /// A folder with a configuration file, and the address where its process can be asked.
@@ -138,6 +148,15 @@ impl Mirror {
     /// The status, `None` while nobody answers.
     pub fn status(&self) -> Option<Value> {
         serde_json::from_str(&self.get("/api/v1/status")?).ok()
+    }
+
+    /// What it logged of one kind of event.
+    pub fn logged(&self, event: &str) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|line| line["event"] == event)
+            .collect()
     }
 
     /// A number of a route, summed over its flows; 0 while there is none.

@@ -1,6 +1,7 @@
 //! Reads a whole target, every partition to its last stable offset, as a consumer with `read_committed` sees it.
 
-use super::checker::{Sight, Sights};
+use super::checker::{Sight, Sights, Verdict, check};
+use super::expected::Expected;
 use super::raw::{Events, Met};
 use super::record::Record;
 use super::stamp::Stamp;
@@ -145,4 +146,12 @@ pub fn read(bootstrap: &str, topics: impl IntoIterator<Item = impl Into<String>>
     let mut reader = Reader::new(bootstrap, topics);
     reader.catch_up();
     reader.sights
+}
+
+/// Reads the topics of what was written, and says what became of it.
+pub fn compare(bootstrap: &str, expected: &Expected) -> Verdict {
+    let topics = expected.labels();
+    let verdict = check(expected, &read(bootstrap, &topics), str::to_owned);
+    println!("{}: {verdict}", Vec::from_iter(topics).join(", "));
+    verdict
 }

@@ -19,6 +19,24 @@ pub struct Shape {
 /// The shapes in which the acceptance tests run.
 pub const SHAPES: [Shape; 4] = [workers(1), workers(2), workers(4), handlers(3)];
 
+/// The shapes of one test run: these few, so that every day stays short, or those that `MIRROR_TEST_SHAPES` names
+/// (`all`, or some as `w4,h3`).
+///
+/// # Panics
+/// If it names none.
+pub fn shapes(few: &[Shape]) -> Vec<Shape> {
+    let Ok(wanted) = std::env::var("MIRROR_TEST_SHAPES") else {
+        return few.to_vec();
+    };
+    let is_wanted = |s: &Shape| wanted == "all" || wanted.split(',').any(|w| w == s.to_string());
+    let named: Vec<Shape> = SHAPES.into_iter().filter(is_wanted).collect();
+    assert!(
+        !named.is_empty(),
+        "MIRROR_TEST_SHAPES={wanted} names no shape"
+    );
+    named
+}
+
 /// So many workers, each of which does everything itself.
 pub const fn workers(workers: usize) -> Shape {
     Shape {

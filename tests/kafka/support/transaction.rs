@@ -8,37 +8,35 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn write(bootstrap: &str, topic: &str, records: &[(i32, Record)]) -> BaseProducer {
-    let producer: BaseProducer = ClientConfig::new()
-        .set("bootstrap.servers", bootstrap)
-        .set("transactional.id", format!("tests-{topic}"))
-        .create()
-        .expect("a producer");
-    producer.init_transactions(PATIENCE).expect("transactions");
-    producer.begin_transaction().expect("a transaction");
-    for (partition, record) in records {
-        raw::produce(
-            producer.client().native_ptr(),
-            &raw::name(topic),
-            *partition,
-            record,
-        )
-        .expect("enqueued");
+/// A transaction that is open until it is committed or aborted.
+pub struct Transaction(BaseProducer);
+
+impl Transaction {
+    /// Begins one and writes these records in it.
+    pub fn open(bootstrap: &str, topic: &str, records: &[(i32, Record)]) -> Self {
+        let producer: BaseProducer = ClientConfig::new()
+            .set("bootstrap.servers", bootstrap)
+            .set("transactional.id", format!("tests-{topic}"))
+            .create()
+            .expect("a producer");
+        producer.init_transactions(PATIENCE).expect("transactions");
+        producer.begin_transaction().expect("a transaction");
+        let to = raw::name(topic);
+        for (partition, record) in records {
+            raw::produce(producer.client().native_ptr(), &to, *partition, record)
+                .expect("enqueued");
+        }
+        producer.flush(PATIENCE).expect("written");
+        Self(producer)
     }
-    producer.flush(PATIENCE).expect("written");
-    producer
-}
 
-/// Writes these records in a transaction, and commits it.
-pub fn commit(bootstrap: &str, topic: &str, records: &[(i32, Record)]) {
-    write(bootstrap, topic, records)
-        .commit_transaction(PATIENCE)
-        .expect("committed");
-}
+    /// Commits it.
+    pub fn commit(self) {
+        self.0.commit_transaction(PATIENCE).expect("committed");
+    }
 
-/// Writes these records in a transaction, and aborts it.
-pub fn abort(bootstrap: &str, topic: &str, records: &[(i32, Record)]) {
-    write(bootstrap, topic, records)
-        .abort_transaction(PATIENCE)
-        .expect("aborted");
+    /// Aborts it.
+    pub fn abort(self) {
+        self.0.abort_transaction(PATIENCE).expect("aborted");
+    }
 }

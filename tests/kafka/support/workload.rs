@@ -273,3 +273,15 @@ fn run(mut writer: Writer, shared: &Shared, per_second: u64) -> Expected {
     }
     writer.finish()
 }
+
+/// Bytes that do not get smaller by compression.
+pub fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[0]
+    };
+    (0..bytes).map(|_| next()).collect()
+}
