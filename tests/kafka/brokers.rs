@@ -1,11 +1,10 @@
 //! Brokers are killed under load and come back: nothing is lost, nothing changes its order.
 
-use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair, settings};
 use crate::support::flow::Flow;
-use crate::support::reader::read;
-use crate::support::route::{Shape, cluster, flow_spec, handlers, route, workers};
-use crate::support::wait::{self, PATIENCE};
+use crate::support::reader::compare;
+use crate::support::route::{Shape, cluster, flow_spec, handlers, route, shapes, workers};
+use crate::support::wait::PATIENCE;
 use crate::support::workload::{Load, field};
 use kafka_harness::Cluster;
 use mirror::flow::FlowExit;
@@ -39,9 +38,7 @@ impl Fault<'_> {
             .map(kafka_harness::Broker::id)
             .collect();
         for id in &all[..2] {
-            let in_flight = wait::find("records in flight", PATIENCE, || {
-                Some(flow.in_flight()).filter(|n| *n > 0)
-            });
+            let in_flight = flow.wait_in_flight();
             self.victim.broker(*id).kill().unwrap();
             println!(
                 "{}: broker {id} killed with {in_flight} in flight",
@@ -58,13 +55,7 @@ impl Fault<'_> {
         let expected = load.stop();
         flow.wait_settled(expected.total(), PATIENCE);
         assert_eq!(flow.drain(), FlowExit::Drained);
-        let verdict = check(
-            &expected,
-            &read(&self.target.bootstrap(), [self.topic]),
-            str::to_owned,
-        );
-        println!("{}: {verdict}", self.topic);
-        verdict.assert_complete();
+        compare(&self.target.bootstrap(), &expected).assert_complete();
     }
 }
 
@@ -72,46 +63,32 @@ fn three(name: &str) -> Cluster {
     settings(Cluster::builder(name).brokers(3)).start().unwrap()
 }
 
-fn source_killed(topic: &str, shape: Shape) {
-    let (pair, source) = (pair(), three("three-source"));
-    Fault {
-        topic,
-        source: &source,
-        target: &pair.target,
-        victim: &source,
-        shape,
-    }
-    .strike();
-}
-
-fn target_killed(topic: &str, shape: Shape) {
-    let (pair, target) = (pair(), three("three-target"));
-    Fault {
-        topic,
-        source: &pair.source,
-        target: &target,
-        victim: &target,
-        shape,
-    }
-    .strike();
-}
-
 #[test]
 fn source_brokers_are_killed() {
-    source_killed("source-killed-w2", workers(2));
-}
-
-#[test]
-fn source_brokers_are_killed_with_handler_threads() {
-    source_killed("source-killed-h3", handlers(3));
+    let (pair, source) = (pair(), three("three-source"));
+    for shape in shapes(&[workers(2), handlers(3)]) {
+        Fault {
+            topic: &format!("source-killed-{shape}"),
+            source: &source,
+            target: &pair.target,
+            victim: &source,
+            shape,
+        }
+        .strike();
+    }
 }
 
 #[test]
 fn target_brokers_are_killed() {
-    target_killed("target-killed-h3", handlers(3));
-}
-
-#[test]
-fn target_brokers_are_killed_with_four_workers() {
-    target_killed("target-killed-w4", workers(4));
+    let (pair, target) = (pair(), three("three-target"));
+    for shape in shapes(&[workers(4), handlers(3)]) {
+        Fault {
+            topic: &format!("target-killed-{shape}"),
+            source: &pair.source,
+            target: &target,
+            victim: &target,
+            shape,
+        }
+        .strike();
+    }
 }

@@ -5,7 +5,7 @@ use crate::support::cluster::{Admin, pair, settings};
 use crate::support::expected::Expected;
 use crate::support::flow::Flow;
 use crate::support::reader::read;
-use crate::support::route::{SHAPES, chain, cluster, flow_spec, route};
+use crate::support::route::{SHAPES, chain, cluster, flow_spec, route, shapes};
 use crate::support::wait::count;
 use crate::support::workload::{field, fill};
 use kafka_harness::Cluster;
@@ -32,7 +32,7 @@ fn two_sources_arrive_in_one_hub_byte_for_byte() {
     let mut expected = create_and_fill(&pair.source, "lisbon", each);
     expected.join(create_and_fill(&second, "virginia", each));
 
-    for shape in SHAPES {
+    for shape in shapes(&SHAPES) {
         let began = Instant::now();
         let flow = |name: &str, from: &Cluster| {
             let spec = RouteSpec {

@@ -1,13 +1,11 @@
 //! The source grows while mirror runs: partitions, topics. Followed, and nothing missed.
 
-use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair};
 use crate::support::flow::Flow;
-use crate::support::reader::read;
-use crate::support::route::{Shape, cluster, flow_spec, handlers, route, workers};
+use crate::support::reader::compare;
+use crate::support::route::{Shape, handlers, route, shapes, workers};
 use crate::support::wait::PATIENCE;
 use crate::support::workload::{Load, field};
-use mirror::config::spec::{RouteSpec, Start};
 use mirror::flow::FlowExit;
 
 const RATE: u64 = 3000;
@@ -19,16 +17,7 @@ fn grows(name: &str, shape: Shape) {
     let first = format!("{name}-first");
     admin.create(&first, 6, &[]);
     let load = Load::start(&source, &[field(&first, 6)], RATE);
-    // `start: latest` must not touch what is found later; the first records say where latest was.
-    let spec = RouteSpec {
-        start: Start::Earliest,
-        ..route(name, &format!("{name}-.*"), shape)
-    };
-    let flow = Flow::start(flow_spec(
-        spec,
-        cluster("source", &source),
-        cluster("target", &pair.target.bootstrap()),
-    ));
+    let flow = Flow::copy(route(name, &format!("{name}-.*"), shape));
     flow.wait_settled(RATE, PATIENCE);
 
     println!("{name}: grown with {} in flight", flow.in_flight());
@@ -52,21 +41,12 @@ fn grows(name: &str, shape: Shape) {
     flow.wait_no_lag(PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
     assert_eq!(hub.partitions(&first), 12);
-    let verdict = check(
-        &expected,
-        &read(&pair.target.bootstrap(), expected.labels()),
-        str::to_owned,
-    );
-    println!("{name}: {verdict}");
-    verdict.assert_perfect();
+    compare(&pair.target.bootstrap(), &expected).assert_perfect();
 }
 
 #[test]
 fn partitions_and_topics_appear() {
-    grows("growth-w2", workers(2));
-}
-
-#[test]
-fn partitions_and_topics_appear_with_handler_threads() {
-    grows("growth-h3", handlers(3));
+    for shape in shapes(&[workers(2), handlers(3)]) {
+        grows(&format!("growth-{shape}"), shape);
+    }
 }

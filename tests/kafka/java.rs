@@ -1,12 +1,12 @@
 //! Kafka's own programs at both ends, and `mirror` killed in between.
 
 use crate::support::cluster::{Admin, pair};
-use crate::support::process::{Setup, cluster, route};
+use crate::support::process::{Setup, cluster, in_shape, route};
+use crate::support::route::{Shape, shapes, workers};
 use crate::support::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-const TOPIC: &str = "java";
 const VALUES: &str = "30000";
 
 fn values(lines: &[String], name: &str) -> BTreeSet<String> {
@@ -19,22 +19,21 @@ fn values(lines: &[String], name: &str) -> BTreeSet<String> {
         .collect()
 }
 
-#[test]
-fn every_acknowledged_value_arrives() {
+fn through_java(topic: &str, shape: Shape) {
     let pair = pair();
     let source = pair.source.bootstrap();
-    Admin::new(&source).create(TOPIC, 3, &[]);
+    Admin::new(&source).create(topic, 3, &[]);
     let clusters =
         json!({ "source": cluster(&source), "target": cluster(&pair.target.bootstrap()) });
     let setup = Setup::new(
         clusters,
-        json!({ "java": route("source", "target", TOPIC) }),
+        json!({ "java": in_shape(route("source", "target", topic), shape) }),
     );
     let args = [
         "--bootstrap-server",
         &source,
         "--topic",
-        TOPIC,
+        topic,
         "--max-messages",
         VALUES,
         "--throughput",
@@ -50,7 +49,7 @@ fn every_acknowledged_value_arrives() {
         let mut mirror = setup.run(&[]);
         mirror.wait_delivered("java", moment);
         println!(
-            "java: killed with {} in flight",
+            "{topic}: killed with {} in flight",
             mirror.wait_in_flight("java")
         );
         mirror.kill();
@@ -64,16 +63,16 @@ fn every_acknowledged_value_arrives() {
     assert_eq!(last.wait(PATIENCE).code(), Some(0));
 
     let total = Admin::new(&pair.target.bootstrap())
-        .end_sum(TOPIC)
+        .end_sum(topic)
         .to_string();
     let target = pair.target.bootstrap();
     let args = [
         "--bootstrap-server",
         &target,
         "--topic",
-        TOPIC,
+        topic,
         "--group-id",
-        "java-readers",
+        topic,
         "--max-messages",
         &total,
         "--verbose",
@@ -88,10 +87,17 @@ fn every_acknowledged_value_arrives() {
     let arrived = values(&lines, "record_data");
     let lost = acknowledged.difference(&arrived).count();
     println!(
-        "java: {} acknowledged, {} different values arrived of {total} records, {lost} lost",
+        "{topic}: {} acknowledged, {} different values arrived of {total} records, {lost} lost",
         acknowledged.len(),
         arrived.len()
     );
     assert_eq!(acknowledged.len().to_string(), VALUES);
     assert_eq!(lost, 0);
+}
+
+#[test]
+fn every_acknowledged_value_arrives() {
+    for shape in shapes(&[workers(2)]) {
+        through_java(&format!("java-{shape}"), shape);
+    }
 }

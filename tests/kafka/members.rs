@@ -1,14 +1,13 @@
 //! Instances join and leave under load: nothing is lost, nothing repeated, and who keeps a partition hardly pauses.
 
-use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair};
 use crate::support::flow::Flow;
 use crate::support::pulse::Pulse;
-use crate::support::reader::read;
-use crate::support::route::{Shape, cluster, flow_spec, handlers, route, workers};
+use crate::support::reader::compare;
+use crate::support::route::{SHAPES, Shape, cluster, flow_spec, route, shapes, workers};
 use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Load, field};
-use mirror::config::spec::{ListenerSpec, RouteSpec};
+use mirror::config::spec::{GroupProtocol, ListenerSpec, RouteSpec};
 use mirror::flow::listener::{RebalanceContext, RebalanceListener};
 use mirror::flow::{Environment, FlowExit, FlowSpec};
 use mirror::observe::Counters;
@@ -54,7 +53,7 @@ fn wait_shared(flows: &[&Flow]) {
     });
 }
 
-fn join_and_leave(topic: &str, shape: Shape) {
+fn join_and_leave(topic: &str, shape: Shape, group_protocol: GroupProtocol) {
     let pair = pair();
     let source = pair.source.bootstrap();
     Admin::new(&source).create(topic, PARTITIONS, &[]);
@@ -62,6 +61,7 @@ fn join_and_leave(topic: &str, shape: Shape) {
         let target = cluster("target", &pair.target.bootstrap());
         let spec = RouteSpec {
             rebalance_listener: Some(ListenerSpec::Registered("moves".into())),
+            group_protocol,
             ..route(topic, topic, shape)
         };
         flow_spec(spec, cluster("source", &source), target)
@@ -108,18 +108,14 @@ fn join_and_leave(topic: &str, shape: Shape) {
         Counters::get(&first.counters().rebalances)
     );
     assert_eq!(first.drain(), FlowExit::Drained);
-    let verdict = check(
-        &expected,
-        &read(&pair.target.bootstrap(), [topic]),
-        str::to_owned,
-    );
+    let verdict = compare(&pair.target.bootstrap(), &expected);
     let longest = kept
         .iter()
         .map(|p| pauses.longest(*p, began))
         .max()
         .unwrap_or_default();
     println!(
-        "{topic}: {verdict}; {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}",
+        "{topic}: {} partitions stayed, longest pause {longest:.2?}; of all {:.2?}",
         kept.len(),
         pauses.longest_of_all(began)
     );
@@ -135,23 +131,20 @@ fn join_and_leave(topic: &str, shape: Shape) {
 }
 
 #[test]
-fn instances_with_one_worker_join_and_leave() {
-    join_and_leave("members-w1", workers(1));
+fn instances_join_and_leave() {
+    for shape in shapes(&SHAPES) {
+        let topic = format!("members-{shape}");
+        join_and_leave(&topic, shape, GroupProtocol::Classic);
+    }
 }
 
+/// KIP-848: the group's coordinator says who owns what.
 #[test]
-fn instances_with_two_workers_join_and_leave() {
-    join_and_leave("members-w2", workers(2));
-}
-
-#[test]
-fn instances_with_four_workers_join_and_leave() {
-    join_and_leave("members-w4", workers(4));
-}
-
-#[test]
-fn instances_with_handler_threads_join_and_leave() {
-    join_and_leave("members-h3", handlers(3));
+fn instances_join_and_leave_a_group_of_the_consumer_protocol() {
+    for shape in shapes(&[workers(2)]) {
+        let topic = format!("members-848-{shape}");
+        join_and_leave(&topic, shape, GroupProtocol::Consumer);
+    }
 }
 
 /// An instance ends while the group is in the middle of a rebalance that another one's joining began.
@@ -204,11 +197,5 @@ fn an_instance_ends_in_the_middle_of_a_rebalance() {
         hub.end_sum(topic) as u64 >= expected.total()
     });
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(
-        &expected,
-        &read(&pair.target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_perfect();
+    compare(&pair.target.bootstrap(), &expected).assert_perfect();
 }

@@ -1,14 +1,13 @@
 //! One record that the target does not take, among many: it alone meets `on_error`, its followers come after it.
 
-use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair};
-use crate::support::expected::Expected;
+use crate::support::expected::Lane;
 use crate::support::flow::Flow;
-use crate::support::reader::{Reader, read};
+use crate::support::reader::{Reader, compare};
 use crate::support::record::Record;
-use crate::support::route::{Shape, cluster, flow_spec, handlers, route, workers};
+use crate::support::route::{Shape, handlers, route, shapes, workers};
 use crate::support::wait::PATIENCE;
-use crate::support::workload::{Field, Writer, field};
+use crate::support::workload::{Writer, field, noise};
 use mirror::config::spec::{OnError, RouteSpec};
 use mirror::flow::FlowExit;
 use mirror::observe::{Counters, Reason};
@@ -22,20 +21,8 @@ const LIMIT: &str = "20000";
 const PARTITION: i32 = 1;
 const CULPRIT: u64 = 1500;
 
-/// Bytes that do not get smaller by compression.
-fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[0]
-    };
-    (0..bytes).map(|_| next()).collect()
-}
-
 /// A large record in the middle, which says who it is in its key.
-fn write(topic: &str, value: &[u8]) -> (Writer, Field) {
+fn write(topic: &str, value: &[u8]) -> Writer {
     let pair = pair();
     let source = pair.source.bootstrap();
     Admin::new(&source).create(topic, PARTITIONS, &[]);
@@ -54,164 +41,113 @@ fn write(topic: &str, value: &[u8]) -> (Writer, Field) {
         }
     }
     writer.settle(PATIENCE);
-    (writer, field)
+    writer
 }
 
-fn start(topic: &str, shape: Shape, on_error: OnError, dead_letter: Option<&str>) -> Flow {
-    let pair = pair();
-    let spec = RouteSpec {
+fn start(topic: &str, shape: Shape, on_error: OnError) -> Flow {
+    Flow::copy(RouteSpec {
         on_error,
-        dead_letter: dead_letter.map(str::to_owned),
+        dead_letter: (on_error == OnError::DeadLetter).then(|| format!("{topic}-rejected")),
         ..route(topic, topic, shape)
-    };
-    let source = cluster("source", &pair.source.bootstrap());
-    Flow::start(flow_spec(
-        spec,
-        source,
-        cluster("target", &pair.target.bootstrap()),
-    ))
+    })
 }
 
-fn culprit(topic: &str) -> ((String, i32), u64) {
-    ((topic.to_owned(), PARTITION), CULPRIT)
-}
-
-fn assert_all_but_the_culprit(topic: &str, mut expected: Expected) {
-    let (lane, sequence) = culprit(topic);
-    expected.leave_out(lane, sequence);
-    let verdict = check(
-        &expected,
-        &read(&pair().target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_complete();
-}
-
-fn skipped(topic: &str, shape: Shape) {
-    let (mut writer, _) = write(topic, &noise(100_000));
-    let flow = start(topic, shape, OnError::Skip, None);
-    let total = writer.expected().total();
-    flow.wait_settled(total, PATIENCE);
-    assert_eq!(Counters::get(&flow.counters().skipped_records), 1);
+/// Lets everything be settled, and compares it with what there should be.
+fn finish(writer: Writer, flow: Flow, without: &[(Lane, u64)]) {
+    let mut expected = writer.finish();
+    flow.wait_settled(expected.total(), PATIENCE);
     flow.wait_no_lag(PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    assert_all_but_the_culprit(topic, writer.finish());
+    for (lane, sequence) in without {
+        expected.leave_out(lane.clone(), *sequence);
+    }
+    compare(&pair().target.bootstrap(), &expected).assert_complete();
+}
+
+fn culprit(topic: &str) -> (Lane, u64) {
+    ((topic.to_owned(), PARTITION), CULPRIT)
 }
 
 #[test]
 fn skip_leaves_out_one_record() {
-    skipped("large-skip", workers(1));
-}
-
-#[test]
-fn skip_leaves_out_one_record_with_handler_threads() {
-    skipped("large-skip-h3", handlers(3));
+    for shape in shapes(&[workers(1), handlers(3)]) {
+        let topic = format!("large-skip-{shape}");
+        let mut writer = write(&topic, &noise(100_000));
+        let flow = start(&topic, shape, OnError::Skip);
+        flow.wait_settled(writer.expected().total(), PATIENCE);
+        assert_eq!(Counters::get(&flow.counters().skipped_records), 1);
+        finish(writer, flow, &[culprit(&topic)]);
+    }
 }
 
 #[test]
 fn a_dead_letter_keeps_the_record() {
-    let topic = "large-letter";
-    let value = noise(100_000);
-    let (mut writer, _) = write(topic, &value);
-    let flow = start(
-        topic,
-        workers(1),
-        OnError::DeadLetter,
-        Some("large-rejected"),
-    );
-    let total = writer.expected().total();
-    flow.wait_settled(total, PATIENCE);
-    assert_eq!(Counters::get(&flow.counters().dead_lettered_records), 1);
-    assert_eq!(flow.drain(), FlowExit::Drained);
-    assert_all_but_the_culprit(topic, writer.finish());
+    for shape in shapes(&[workers(1)]) {
+        let topic = format!("large-letter-{shape}");
+        let value = noise(100_000);
+        let mut writer = write(&topic, &value);
+        let flow = start(&topic, shape, OnError::DeadLetter);
+        flow.wait_settled(writer.expected().total(), PATIENCE);
+        assert_eq!(Counters::get(&flow.counters().dead_lettered_records), 1);
+        finish(writer, flow, &[culprit(&topic)]);
+        assert_letter(&topic, &value);
+    }
+}
 
-    let mut letters = Reader::new(&pair().target.bootstrap(), ["large-rejected"]).keeping();
+/// The one letter has the original's bytes, its place and the cause.
+fn assert_letter(topic: &str, value: &[u8]) {
+    let rejected = format!("{topic}-rejected");
+    let mut letters = Reader::new(&pair().target.bootstrap(), [&rejected]).keeping();
     letters.catch_up();
-    let letter = letters.records("large-rejected", 0);
-    assert_eq!(letter.len(), 1, "{letter:?}");
-    assert_eq!(letter[0].value.as_deref(), Some(&value[..]));
-    assert_eq!(
-        letter[0].key,
-        Some(format!("~{topic}/{PARTITION}/{CULPRIT}~").into_bytes())
-    );
-    let header = |name: &str| {
-        let found = letter[0].headers.iter().find(|(n, _)| n == name.as_bytes());
-        found
-            .and_then(|(_, v)| v.clone())
-            .map(|v| String::from_utf8_lossy(&v).into_owned())
+    let [letter] = letters.records(&rejected, 0) else {
+        panic!("one letter: {:?}", letters.records(&rejected, 0));
     };
-    let names: Vec<_> = letter[0]
-        .headers
-        .iter()
-        .map(|(n, _)| String::from_utf8_lossy(n))
-        .collect();
-    println!("{topic}: headers of the letter {names:?}");
-    let offset = CULPRIT.to_string();
-    assert!(
-        letter[0]
+    assert_eq!(letter.value.as_deref(), Some(value));
+    let key = format!("~{topic}/{PARTITION}/{CULPRIT}~");
+    assert_eq!(letter.key.as_deref(), Some(key.as_bytes()));
+    let says = |text: &str| {
+        letter
             .headers
             .iter()
-            .any(|(n, v)| n.starts_with(b"mirror.") && v.as_deref() == Some(offset.as_bytes()))
-    );
-    assert!(
-        names
-            .iter()
-            .any(|n| n.starts_with("mirror.") && header(n).as_deref() == Some("record_too_large"))
-    );
+            .any(|(n, v)| n.starts_with(b"mirror.") && v.as_deref() == Some(text.as_bytes()))
+    };
+    for text in [&CULPRIT.to_string(), "record_too_large"] {
+        assert!(says(text), "no header says {text}: {:?}", letter.headers);
+    }
 }
 
 #[test]
 fn stop_holds_the_partition_until_the_record_fits() {
-    let topic = "large-stop";
-    let (mut writer, _) = write(topic, &noise(100_000));
-    let flow = start(topic, workers(2), OnError::Stop, None);
-    let held = TopicPartition::new(topic, PARTITION);
-    let view = flow.wait_reason(&held, "poison_record", PATIENCE);
-    assert!(
-        matches!(&view.condition.reason, Some(Reason::PoisonRecord { offset, failure, .. })
-            if *offset == CULPRIT as i64 && failure == "record_too_large"),
-        "{view:?}"
-    );
-    // The others go on to their ends.
-    flow.wait_settled((PARTITIONS as u64 - 1) * EACH + CULPRIT, PATIENCE);
-    let mut expected = writer.expected().clone();
-    let lane = (topic.to_owned(), PARTITION);
-    (CULPRIT..EACH).for_each(|n| expected.leave_out(lane.clone(), n));
-    let verdict = check(
-        &expected,
-        &read(&pair().target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}, held: {verdict}");
-    verdict.assert_complete();
+    for shape in shapes(&[workers(2)]) {
+        let topic = format!("large-stop-{shape}");
+        let mut writer = write(&topic, &noise(100_000));
+        let flow = start(&topic, shape, OnError::Stop);
+        let held = TopicPartition::new(topic.as_str(), PARTITION);
+        let view = flow.wait_reason(&held, "poison_record", PATIENCE);
+        assert!(
+            matches!(&view.condition.reason, Some(Reason::PoisonRecord { offset, failure, .. })
+                if *offset == CULPRIT as i64 && failure == "record_too_large"),
+            "{view:?}"
+        );
+        // The others go on to their ends.
+        flow.wait_settled((PARTITIONS as u64 - 1) * EACH + CULPRIT, PATIENCE);
+        let mut expected = writer.expected().clone();
+        let (lane, _) = culprit(&topic);
+        (CULPRIT..EACH).for_each(|n| expected.leave_out(lane.clone(), n));
+        let target = pair().target.bootstrap();
+        compare(&target, &expected).assert_complete();
 
-    Admin::new(&pair().target.bootstrap()).set(topic, "max.message.bytes", "1000000");
-    let total = writer.expected().total();
-    flow.wait_settled(total, PATIENCE);
-    assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(
-        &writer.finish(),
-        &read(&pair().target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_complete();
+        Admin::new(&target).set(&topic, "max.message.bytes", "1000000");
+        finish(writer, flow, &[]);
+    }
 }
 
 #[test]
 fn a_record_that_only_looks_too_large_arrives() {
-    let topic = "large-soft";
-    let (mut writer, _) = write(topic, &vec![b'x'; 100_000]);
-    let flow = start(topic, workers(1), OnError::Skip, None);
-    let total = writer.expected().total();
-    flow.wait_settled(total, PATIENCE);
-    assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(
-        &writer.finish(),
-        &read(&pair().target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_complete();
+    for shape in shapes(&[workers(1)]) {
+        let topic = format!("large-soft-{shape}");
+        let writer = write(&topic, &vec![b'x'; 100_000]);
+        let flow = start(&topic, shape, OnError::Skip);
+        finish(writer, flow, &[]);
+    }
 }

@@ -1,26 +1,14 @@
 //! Where a flow starts, and that it goes on where it stopped.
 
-use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair};
 use crate::support::expected::Expected;
 use crate::support::flow::Flow;
-use crate::support::reader::read;
-use crate::support::route::{cluster, flow_spec, route, workers};
+use crate::support::reader::compare;
+use crate::support::route::{route, shapes, workers};
 use crate::support::wait::PATIENCE;
-use crate::support::workload::{Load, Writer, field, fill};
+use crate::support::workload::{Load, Writer, field, fill, noise};
 use mirror::config::spec::{RouteSpec, Start, Until};
 use mirror::flow::FlowExit;
-use std::time::Duration;
-
-fn start(spec: RouteSpec) -> Flow {
-    let pair = pair();
-    let source = cluster("source", &pair.source.bootstrap());
-    Flow::start(flow_spec(
-        spec,
-        source,
-        cluster("target", &pair.target.bootstrap()),
-    ))
-}
 
 fn leave_out_first(expected: &mut Expected, topic: &str, partitions: i32, records: u64) {
     for partition in 0..partitions {
@@ -39,7 +27,7 @@ fn latest_begins_at_the_end_once_and_what_is_found_later_at_its_beginning() {
         start: Start::Latest,
         ..route("latest", "latest-.*", workers(2))
     };
-    let flow = start(spec());
+    let flow = Flow::copy(spec());
     flow.wait_running(3);
     let mut writer = Writer::resume(&source, old);
     writer.fill(&[field("latest-old", 3)], 200);
@@ -57,44 +45,34 @@ fn latest_begins_at_the_end_once_and_what_is_found_later_at_its_beginning() {
     let mut writer = Writer::resume(&source, expected);
     writer.fill(&[field("latest-old", 5), field("latest-new", 2)], 100);
     let expected = writer.finish();
-    let flow = start(spec());
+    let flow = Flow::copy(spec());
     flow.wait_settled(700, PATIENCE);
     assert_eq!(flow.drain(), FlowExit::Drained);
-    let verdict = check(
-        &expected,
-        &read(&pair().target.bootstrap(), ["latest-old", "latest-new"]),
-        str::to_owned,
-    );
-    println!("latest: {verdict}");
-    verdict.assert_perfect();
+    compare(&pair().target.bootstrap(), &expected).assert_perfect();
 }
 
 #[test]
 fn drains_under_load_repeat_nothing() {
-    let topic = "restarts";
-    let source = pair().source.bootstrap();
-    Admin::new(&source).create(topic, 6, &[]);
-    let load = Load::start(&source, &[field(topic, 6)], 4000);
-    for _ in 0..5 {
-        let flow = start(route(topic, topic, workers(2)));
-        flow.wait_settled(1500, PATIENCE);
-        let in_flight = flow.in_flight();
-        assert_eq!(flow.drain(), FlowExit::Drained);
-        println!("{topic}: drained with {in_flight} in flight");
+    for shape in shapes(&[workers(2)]) {
+        let topic = format!("restarts-{shape}");
+        let source = pair().source.bootstrap();
+        Admin::new(&source).create(&topic, 6, &[]);
+        let load = Load::start(&source, &[field(&topic, 6)], 4000);
+        for _ in 0..5 {
+            let flow = Flow::copy(route(&topic, &topic, shape));
+            flow.wait_settled(1500, PATIENCE);
+            let in_flight = flow.wait_in_flight();
+            assert_eq!(flow.drain(), FlowExit::Drained);
+            println!("{topic}: drained with {in_flight} in flight");
+        }
+        let expected = load.stop();
+        let flow = Flow::copy(RouteSpec {
+            until: Until::End,
+            ..route(&topic, &topic, shape)
+        });
+        assert_eq!(flow.wait_exit(PATIENCE), FlowExit::CaughtUp);
+        compare(&pair().target.bootstrap(), &expected).assert_perfect();
     }
-    let expected = load.stop();
-    let flow = start(RouteSpec {
-        until: Until::End,
-        ..route(topic, topic, workers(2))
-    });
-    assert_eq!(flow.wait_exit(Duration::from_secs(60)), FlowExit::CaughtUp);
-    let verdict = check(
-        &expected,
-        &read(&pair().target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_perfect();
 }
 
 #[test]
@@ -107,21 +85,18 @@ fn until_end_of_a_halted_partition_fails_and_of_an_empty_topic_ends() {
         ..route(name, name, workers(1))
     };
     assert_eq!(
-        start(spec("until-empty")).wait_exit(PATIENCE),
+        Flow::copy(spec("until-empty")).wait_exit(PATIENCE),
         FlowExit::CaughtUp
     );
 
     admin.create("until-halted", 1, &[]);
     hub.create("until-halted", 1, &[("max.message.bytes", "2000")]);
     let mut writer = Writer::new(&source);
-    let noise: Vec<u8> = (0..50_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect();
     writer.write(&field("until-halted", 1), 0, |record| {
-        record.value = Some(noise)
+        record.value = Some(noise(50_000))
     });
     writer.finish();
-    let exit = start(spec("until-halted")).wait_exit(PATIENCE);
+    let exit = Flow::copy(spec("until-halted")).wait_exit(PATIENCE);
     assert!(
         matches!(&exit, FlowExit::Failed(reason) if reason.code() == "poison_record"),
         "{exit:?}"
@@ -145,10 +120,9 @@ fn exit_codes_of_until_caught_up() {
     let run = || setup.run(&["--until-caught-up"]).wait(PATIENCE).code();
     assert_eq!(run(), Some(0));
     let mut writer = Writer::resume(&source, expected);
-    let noise: Vec<u8> = (0..50_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect();
-    writer.write(&field("exits", 1), 0, |record| record.value = Some(noise));
+    writer.write(&field("exits", 1), 0, |record| {
+        record.value = Some(noise(50_000))
+    });
     writer.finish();
     assert_eq!(run(), Some(1), "a record is held");
 }

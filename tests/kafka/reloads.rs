@@ -2,9 +2,10 @@
 
 use crate::support::checker::{Sight, Sights, check};
 use crate::support::cluster::{Admin, pair};
-use crate::support::process::{Mirror, Setup, cluster, route};
-use crate::support::reader::{Reader, read};
+use crate::support::process::{Mirror, Setup, cluster, in_shape, route};
+use crate::support::reader::{Reader, compare, read};
 use crate::support::record::Record;
+use crate::support::route::{Shape, shapes, workers};
 use crate::support::stamp::Stamp;
 use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Field, Load, field};
@@ -19,22 +20,31 @@ fn clusters() -> Value {
     json!({ "source": cluster(&pair.source.bootstrap()), "target": cluster(&pair.target.bootstrap()) })
 }
 
-/// The steady routes, and those that change with each reload: one comes, one changes, one goes.
-fn routes(round: usize) -> Value {
-    let mut routes = json!({});
-    for name in STEADY {
-        routes[name] = route("source", "target", &format!("reload-{name}"));
+/// A file whose steady routes run in one shape, with topics of its own.
+struct File(Shape);
+
+impl File {
+    fn topic(&self, of: &str) -> String {
+        format!("reload-{}-{of}", self.0)
     }
-    for name in [round, round + 1] {
-        let mut passing = route("source", "target", "reload-passing");
-        // A name is there for two rounds, and changed in its second.
-        passing["workers"] = json!(if name == round { 2 } else { 1 });
-        passing["handlers"] = json!([{ "rename": { "topic": "{route}.{topic}" } }]);
-        // One that goes and one that comes are the same but for the name.
-        passing["accept"] = json!(["restart_from_start"]);
-        routes[format!("passing-{name}")] = passing;
+
+    /// The steady routes, and those that change with each reload: one comes, one changes, one goes.
+    fn routes(&self, round: usize) -> Value {
+        let mut routes = json!({});
+        for name in STEADY {
+            routes[name] = in_shape(route("source", "target", &self.topic(name)), self.0);
+        }
+        for name in [round, round + 1] {
+            let mut passing = route("source", "target", &self.topic("passing"));
+            // A name is there for two rounds, and changed in its second.
+            passing["workers"] = json!(if name == round { 2 } else { 1 });
+            passing["handlers"] = json!([{ "rename": { "topic": "{route}.{topic}" } }]);
+            // One that goes and one that comes are the same but for the name.
+            passing["accept"] = json!(["restart_from_start"]);
+            routes[format!("passing-{name}")] = passing;
+        }
+        routes
     }
-    routes
 }
 
 fn generation(mirror: &Mirror) -> u64 {
@@ -44,66 +54,65 @@ fn generation(mirror: &Mirror) -> u64 {
         .unwrap_or(0)
 }
 
-#[test]
-fn other_routes_never_rebalance() {
-    let pair = pair();
+/// Rebalances and restarts of the steady routes.
+fn unrest(mirror: &Mirror) -> [(u64, u64); 3] {
+    STEADY.map(|r| (mirror.number(r, "rebalances"), mirror.number(r, "restarts")))
+}
+
+/// Replaces the file, and waits until it is applied and the steady routes have gone on after it.
+fn reload(setup: &Setup, mirror: &mut Mirror, file: &File, round: usize) {
+    let delivered = STEADY.map(|r| mirror.number(r, "delivered_records"));
+    let was = generation(mirror);
+    setup.write(clusters(), file.routes(round));
+    let answer = setup.ask(&["reload"]);
+    assert!(
+        answer.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&answer.stdout),
+        String::from_utf8_lossy(&answer.stderr)
+    );
+    wait::until("the reload is applied", PATIENCE, || {
+        generation(mirror) > was
+    });
+    for (route, before) in STEADY.iter().zip(delivered) {
+        mirror.wait_delivered(route, before + 1);
+    }
+}
+
+fn reloads(shape: Shape) {
+    let (pair, file) = (pair(), File(shape));
     let source = pair.source.bootstrap();
     let admin = Admin::new(&source);
-    let fields: Vec<Field> = STEADY
-        .iter()
-        .map(|t| field(&format!("reload-{t}"), 4))
-        .collect();
-    fields.iter().for_each(|f| admin.create(&f.topic, 4, &[]));
-    admin.create("reload-passing", 2, &[]);
-    let load = Load::start(
-        &source,
-        &[&fields[..], &[field("reload-passing", 2)]].concat(),
-        RATE,
-    );
+    let steady: Vec<Field> = STEADY.iter().map(|t| field(&file.topic(t), 4)).collect();
+    let passing = field(&file.topic("passing"), 2);
+    steady.iter().for_each(|f| admin.create(&f.topic, 4, &[]));
+    admin.create(&passing.topic, 2, &[]);
+    let load = Load::start(&source, &[&steady[..], &[passing]].concat(), RATE);
 
-    let setup = Setup::new(clusters(), routes(0));
+    let setup = Setup::new(clusters(), file.routes(0));
     let mut mirror = setup.run(&[]);
     STEADY.iter().for_each(|r| mirror.wait_delivered(r, 500));
-    let rebalances = |mirror: &Mirror| {
-        STEADY.map(|r| (mirror.number(r, "rebalances"), mirror.number(r, "restarts")))
-    };
-    let before = rebalances(&mirror);
+    let before = unrest(&mirror);
     for round in 1..=RELOADS {
-        let (delivered, was) = (
-            STEADY.map(|r| mirror.number(r, "delivered_records")),
-            generation(&mirror),
-        );
-        setup.write(clusters(), routes(round));
-        let answer = setup.ask(&["reload"]);
-        assert!(
-            answer.status.success(),
-            "{}{}",
-            String::from_utf8_lossy(&answer.stdout),
-            String::from_utf8_lossy(&answer.stderr)
-        );
-        wait::until("the reload is applied", PATIENCE, || {
-            generation(&mirror) > was
-        });
-        for (route, before) in STEADY.iter().zip(delivered) {
-            mirror.wait_delivered(route, before + 1);
-        }
+        reload(&setup, &mut mirror, &file, round);
     }
-    let after = rebalances(&mirror);
+    let after = unrest(&mirror);
     println!(
-        "reloads: rebalances and restarts of the steady routes before {before:?}, after {RELOADS} reloads {after:?}"
+        "reloads-{shape}: rebalances and restarts of the steady routes before {before:?}, after {RELOADS} reloads {after:?}"
     );
     assert_eq!(before, after);
     let expected = load.stop();
     STEADY.iter().for_each(|r| mirror.wait_no_lag(r));
     assert_eq!(mirror.terminate().code(), Some(0));
-    let topics: Vec<&str> = fields.iter().map(|f| f.topic.as_str()).collect();
-    let verdict = check(
-        &expected.of(&topics),
-        &read(&pair.target.bootstrap(), topics),
-        str::to_owned,
-    );
-    println!("reloads: {verdict}");
-    verdict.assert_perfect();
+    let topics: Vec<&str> = steady.iter().map(|f| f.topic.as_str()).collect();
+    compare(&pair.target.bootstrap(), &expected.of(&topics)).assert_perfect();
+}
+
+#[test]
+fn other_routes_never_rebalance() {
+    for shape in shapes(&[workers(2)]) {
+        reloads(shape);
+    }
 }
 
 /// Routes that are changed live, one in each shape, and their topics.

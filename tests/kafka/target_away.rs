@@ -1,14 +1,14 @@
 //! The target is away or refuses for a while, under load and with `on_error: skip`: nothing is skipped, the order holds.
 
-use crate::support::checker::check;
-use crate::support::cluster::{Admin, Pair, pair};
+use crate::support::checker::{Sight, check};
+use crate::support::cluster::{Admin, pair};
 use crate::support::expected::Expected;
 use crate::support::flow::Flow;
-use crate::support::reader::read;
-use crate::support::route::{Shape, cluster, flow_spec, handlers, login, route, workers};
+use crate::support::reader::{compare, read};
+use crate::support::route::{Shape, cluster, flow_spec, handlers, login, route, shapes, workers};
 use crate::support::wait::{self, PATIENCE, count};
 use crate::support::workload::{Load, field};
-use mirror::config::spec::{CreationMode, OnError, RouteSpec, SaslMechanism};
+use mirror::config::spec::{ClusterSpec, CreationMode, OnError, RouteSpec, SaslMechanism};
 use mirror::flow::FlowExit;
 use mirror::observe::Counters;
 use mirror::record::TopicPartition;
@@ -22,8 +22,9 @@ fn outage() -> Duration {
     Duration::from_secs(count("MIRROR_TEST_OUTAGE", 8))
 }
 
-fn start(pair: &Pair, topic: &str, shape: Shape, mode: CreationMode) -> (Load, Flow) {
-    let source = pair.source.bootstrap();
+/// A topic under load, and a flow that copies it to `target`.
+fn start(topic: &str, shape: Shape, mode: CreationMode, target: ClusterSpec) -> (Load, Flow) {
+    let source = pair().source.bootstrap();
     Admin::new(&source).create(topic, PARTITIONS, &[]);
     let mut spec = RouteSpec {
         on_error: OnError::Skip,
@@ -31,10 +32,14 @@ fn start(pair: &Pair, topic: &str, shape: Shape, mode: CreationMode) -> (Load, F
     };
     spec.topic_creation.mode = mode;
     let load = Load::start(&source, &[field(topic, PARTITIONS)], RATE);
-    let target = cluster("target", &pair.target.bootstrap());
     let flow = Flow::start(flow_spec(spec, cluster("source", &source), target));
     flow.wait_settled(RATE, PATIENCE);
     (load, flow)
+}
+
+/// The shared target, where everything is allowed.
+fn open_target() -> ClusterSpec {
+    cluster("target", &pair().target.bootstrap())
 }
 
 fn partitions(topic: &str) -> Vec<TopicPartition> {
@@ -77,10 +82,8 @@ fn deleted_and_made_by_the_test(topic: &str, shape: Shape) {
     let pair = pair();
     let hub = Admin::new(&pair.target.bootstrap());
     hub.create(topic, PARTITIONS, &[]);
-    let (load, flow) = start(&pair, topic, shape, CreationMode::Disabled);
-    let in_flight = wait::find("records in flight", PATIENCE, || {
-        Some(flow.in_flight()).filter(|n| *n > 0)
-    });
+    let (load, flow) = start(topic, shape, CreationMode::Disabled, open_target());
+    let in_flight = flow.wait_in_flight();
     hub.delete(topic);
     println!("{topic}: target topic deleted with {in_flight} in flight");
     let acked: Vec<(TopicPartition, i64)> = partitions(topic)
@@ -98,34 +101,21 @@ fn deleted_and_made_by_the_test(topic: &str, shape: Shape) {
         (0..*watermark)
             .for_each(|n| expected.leave_out((topic.to_owned(), tp.partition), n as u64));
     }
-    let verdict = check(
-        &expected,
-        &read(&pair.target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_complete();
+    compare(&pair.target.bootstrap(), &expected).assert_complete();
 }
 
 #[test]
 fn the_target_topic_is_deleted_and_made_by_somebody() {
-    deleted_and_made_by_the_test("away-w1", workers(1));
+    for shape in shapes(&[workers(1), handlers(3)]) {
+        deleted_and_made_by_the_test(&format!("away-{shape}"), shape);
+    }
 }
 
-#[test]
-fn the_target_topic_is_deleted_and_made_by_somebody_with_handler_threads() {
-    deleted_and_made_by_the_test("away-h3", handlers(3));
-}
-
-#[test]
-fn the_target_topic_is_deleted_and_made_by_mirror() {
-    let topic = "away-made";
+fn deleted_and_made_by_mirror(topic: &str, shape: Shape) {
     let pair = pair();
     let hub = Admin::new(&pair.target.bootstrap());
-    let (load, flow) = start(&pair, topic, workers(2), CreationMode::Enabled);
-    let in_flight = wait::find("records in flight", PATIENCE, || {
-        Some(flow.in_flight()).filter(|n| *n > 0)
-    });
+    let (load, flow) = start(topic, shape, CreationMode::Enabled, open_target());
+    let in_flight = flow.wait_in_flight();
     let before = flow.delivered();
     hub.delete(topic);
     println!("{topic}: target topic deleted with {in_flight} in flight");
@@ -135,8 +125,8 @@ fn the_target_topic_is_deleted_and_made_by_mirror() {
     // What was acknowledged before went with the topic: each partition begins somewhere, and has all from there on.
     for (place, records) in &sights {
         let first = records.iter().find_map(|s| match s {
-            crate::support::checker::Sight::Stamped { sequence, .. } => Some(*sequence),
-            crate::support::checker::Sight::Strange => None,
+            Sight::Stamped { sequence, .. } => Some(*sequence),
+            Sight::Strange => None,
         });
         (0..first.unwrap_or(0)).for_each(|n| expected.leave_out(place.clone(), n));
     }
@@ -147,10 +137,14 @@ fn the_target_topic_is_deleted_and_made_by_mirror() {
 }
 
 #[test]
-fn the_target_refuses_for_want_of_rights() {
-    let topic = "away-acl";
+fn the_target_topic_is_deleted_and_made_by_mirror() {
+    for shape in shapes(&[workers(2)]) {
+        deleted_and_made_by_mirror(&format!("away-made-{shape}"), shape);
+    }
+}
+
+fn refused_for_want_of_rights(topic: &str, shape: Shape) {
     let pair = pair();
-    Admin::new(&pair.source.bootstrap()).create(topic, PARTITIONS, &[]);
     Admin::new(&pair.target.bootstrap()).create(topic, PARTITIONS, &[]);
     let grant = [
         "--allow-principal",
@@ -164,21 +158,10 @@ fn the_target_refuses_for_want_of_rights() {
     ];
     pair.target.acl_add(&grant).unwrap();
 
-    let source = pair.source.bootstrap();
-    let mut spec = RouteSpec {
-        on_error: OnError::Skip,
-        ..route(topic, topic, workers(2))
-    };
-    spec.topic_creation.mode = CreationMode::Disabled;
     let mut target = cluster("target", &pair.target.bootstrap_sasl_plain());
     target.sasl = Some(login(SaslMechanism::Plain, "mirror", "secret"));
-    let load = Load::start(&source, &[field(topic, PARTITIONS)], RATE);
-    let flow = Flow::start(flow_spec(spec, cluster("source", &source), target));
-    flow.wait_settled(RATE, PATIENCE);
-
-    let in_flight = wait::find("records in flight", PATIENCE, || {
-        Some(flow.in_flight()).filter(|n| *n > 0)
-    });
+    let (load, flow) = start(topic, shape, CreationMode::Disabled, target);
+    let in_flight = flow.wait_in_flight();
     pair.target
         .acl_remove(&[
             "--allow-principal",
@@ -196,11 +179,12 @@ fn the_target_refuses_for_want_of_rights() {
     let_time_pass(&load);
     pair.target.acl_add(&grant).unwrap();
     let expected = end(topic, load, flow);
-    let verdict = check(
-        &expected,
-        &read(&pair.target.bootstrap(), [topic]),
-        str::to_owned,
-    );
-    println!("{topic}: {verdict}");
-    verdict.assert_complete();
+    compare(&pair.target.bootstrap(), &expected).assert_complete();
+}
+
+#[test]
+fn the_target_refuses_for_want_of_rights() {
+    for shape in shapes(&[workers(2)]) {
+        refused_for_want_of_rights(&format!("away-acl-{shape}"), shape);
+    }
 }
