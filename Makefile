@@ -24,8 +24,8 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
 
-bench: setup-test ## Measure CPU against a bare consume-produce loop of the same client, on real Kafka
-	$(CARGO) bench --locked --features sandbox --bench plane
+bench: setup-test ## Measure on real Kafka: CPU against a bare loop of the same client, healthy routes beside broken ones
+	$(CARGO) bench --locked --features sandbox --bench plane --bench islands
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 

@@ -6,6 +6,8 @@
 
 mod bare;
 mod load;
+#[path = "../topic.rs"]
+mod topic;
 
 use kafka_harness::{Cluster, start_all};
 use load::Load;

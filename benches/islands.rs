@@ -1,0 +1,229 @@
+//! What broken routes cost the healthy ones: records a second of two healthy routes, alone and in one process with a route to
+//! an address where nothing listens and a route with a record that the target refuses. Run with `make bench`.
+//!
+//! Both settings run in turn, each in a process of its own, over the same stretch of the same records; medians are what counts.
+
+mod topic;
+
+use kafka_harness::{Cluster, start_all};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 7;
+const HEALTHY: [&str; 2] = ["healthy-a", "healthy-b"];
+const PARTITIONS: i32 = 6;
+const BYTES: usize = 400;
+/// What the target of the poisoned route takes, and what it is given in between.
+const LIMIT: (&str, &str) = ("max.message.bytes", "2000");
+const TOO_LARGE: usize = 50_000;
+
+/// What runs beside the healthy routes.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Nothing,
+    BrokenRoutes,
+}
+
+/// Where a run copies from and to.
+struct Stage {
+    source: String,
+    target: String,
+    records: u64,
+}
+
+fn main() {
+    let scale = std::env::var("MIRROR_BENCH_SCALE")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(1.0);
+    let c2 = |name| Cluster::builder(name).jvm_arg("-XX:TieredStopAtLevel=4");
+    let [source, target] = start_all([c2("source"), c2("target")]).expect("two clusters");
+    let stage = Stage {
+        source: source.bootstrap(),
+        target: target.bootstrap(),
+        records: (1.5e6 * scale) as u64,
+    };
+    stage.write();
+    let mut rates = [Vec::new(), Vec::new()];
+    for run in 0..RUNS {
+        // Who comes first changes, so that what slowly changes weighs on both.
+        let mut order = [(0, Beside::Nothing), (1, Beside::BrokenRoutes)];
+        if run % 2 == 1 {
+            order.reverse();
+        }
+        for (index, beside) in order {
+            rates[index].push(stage.rates(run, beside));
+        }
+    }
+    show(&rates);
+}
+
+impl Stage {
+    fn write(&self) {
+        for topic in HEALTHY {
+            topic::create(&self.source, topic, PARTITIONS, &[]);
+            topic::fill(&self.source, topic, PARTITIONS, self.records, BYTES, &[]);
+        }
+        topic::create(&self.source, "poison", 1, &[]);
+        for bytes in [100, TOO_LARGE, 100] {
+            topic::fill(&self.source, "poison", 1, 1, bytes, &[]);
+        }
+    }
+
+    /// Records a second of each healthy route, over the middle of its copy.
+    fn rates(&self, run: usize, beside: Beside) -> [f64; 2] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mirror.yaml");
+        let name = match beside {
+            Beside::Nothing => format!("alone-{run}"),
+            Beside::BrokenRoutes => format!("beside-{run}"),
+        };
+        if beside == Beside::BrokenRoutes {
+            topic::create(&self.target, &format!("poison-{name}"), 1, &[LIMIT]);
+        }
+        let port = free_port();
+        let text = serde_json::to_string(&self.config(&name, beside, port)).expect("JSON is YAML");
+        std::fs::write(&file, text).expect("the file");
+        let mirror = Mirror::start(&file, port);
+        let rates = self.watch(&mirror, &name);
+        if beside == Beside::BrokenRoutes {
+            mirror.assert_broken(&format!("nowhere-{name}"), "unreachable");
+            mirror.assert_broken(&format!("poison-{name}"), "poison_record");
+        }
+        rates
+    }
+
+    fn config(&self, name: &str, beside: Beside, port: u16) -> Value {
+        let cluster = |at: &str| json!({ "bootstrap_servers": [at] });
+        let route = |topic: &str, target: &str| {
+            let rename = json!({ "rename": { "topic": format!("{{topic}}-{name}") } });
+            json!({ "source": "source", "target": target, "topics": { "include": [topic] }, "handlers": [rename] })
+        };
+        let mut routes = json!({});
+        for topic in HEALTHY {
+            routes[format!("{topic}-{name}")] = route(topic, "target");
+        }
+        if beside == Beside::BrokenRoutes {
+            routes[format!("nowhere-{name}")] = route(HEALTHY[0], "nowhere");
+            routes[format!("poison-{name}")] = route("poison", "target");
+        }
+        json!({
+            "version": 1,
+            "clusters": {
+                "source": cluster(&self.source),
+                "target": cluster(&self.target),
+                "nowhere": cluster(&format!("127.0.0.1:{}", free_port())),
+            },
+            "routes": routes,
+            "reload": { "watch": false },
+            "admin": { "listen": format!("127.0.0.1:{port}") },
+        })
+    }
+
+    /// Looks on from the first fifth of each route's records to the last.
+    fn watch(&self, mirror: &Mirror, name: &str) -> [f64; 2] {
+        let (from, to) = (self.records / 5, self.records * 4 / 5);
+        let mut began: [Option<(Instant, u64)>; 2] = [None, None];
+        let mut rates: [Option<f64>; 2] = [None, None];
+        while rates.iter().any(Option::is_none) {
+            std::thread::sleep(Duration::from_millis(10));
+            let now = Instant::now();
+            let status = mirror.status();
+            for (i, topic) in HEALTHY.iter().enumerate() {
+                let delivered = delivered(&status, &format!("{topic}-{name}"));
+                match began[i] {
+                    None if delivered >= from => began[i] = Some((now, delivered)),
+                    Some((then, first)) if delivered >= to && rates[i].is_none() => {
+                        let seconds = now.duration_since(then).as_secs_f64();
+                        rates[i] = Some((delivered - first) as f64 / seconds);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        rates.map(Option::unwrap_or_default)
+    }
+}
+
+fn delivered(status: &Value, route: &str) -> u64 {
+    let flow = &status["routes"][route]["flows"][0];
+    flow["counters"]["delivered_records"].as_u64().unwrap_or(0)
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+/// A running process; killed when it is dropped.
+struct Mirror {
+    child: Child,
+    port: u16,
+}
+
+impl Mirror {
+    fn start(file: &Path, port: u16) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_mirror"))
+            .args(["run", "--no-progress"])
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("mirror starts");
+        Self { child, port }
+    }
+
+    /// What it says of itself; nothing before it answers.
+    fn status(&self) -> Value {
+        let ask = || {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+            write!(stream, "GET /api/v1/status HTTP/1.0\r\n\r\n").ok()?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).ok()?;
+            serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+        };
+        ask().unwrap_or_default()
+    }
+
+    /// A broken route that is not broken would prove nothing.
+    fn assert_broken(&self, route: &str, code: &str) {
+        let route = &self.status()["routes"][route];
+        assert_eq!(route["reason"]["code"], code, "{route}");
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn show(rates: &[Vec<[f64; 2]>; 2]) {
+    println!(
+        "{:<12} {:>16} {:>16} {:>7}",
+        "route", "alone rec/s", "beside rec/s", "ratio"
+    );
+    for (i, topic) in HEALTHY.iter().enumerate() {
+        let of = |runs: &[[f64; 2]]| median(runs.iter().map(|r| r[i]).collect());
+        row(topic, of(&rates[0]), of(&rates[1]));
+    }
+    let both = |runs: &[[f64; 2]]| median(runs.iter().map(|r| r[0] + r[1]).collect());
+    row("both", both(&rates[0]), both(&rates[1]));
+}
+
+fn row(name: &str, alone: f64, beside: f64) {
+    println!(
+        "{name:<12} {alone:>16.0} {beside:>16.0} {:>7.2}",
+        beside / alone
+    );
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
