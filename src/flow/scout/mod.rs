@@ -11,7 +11,6 @@ mod until;
 pub(crate) use judge::{Position, Resolution};
 
 use crate::client::admin::Observer;
-use crate::client::native::OffsetAnswers;
 use crate::config::spec::{ClusterSpec, OnGap, RouteSpec, Start, TopicSelection};
 use crate::flow::target::{TargetView, check_expected};
 use crate::observe::{Counters, FlowView, Reason};
@@ -355,12 +354,6 @@ impl Rounds {
     fn next(&self) -> Instant {
         self.discovery.min(self.ends).min(self.until)
     }
-}
-
-/// The offsets that the source did say.
-fn known(answers: OffsetAnswers) -> HashMap<TopicPartition, i64> {
-    let said = |(tp, offset): (_, Result<i64, _>)| Some((tp, offset.ok()?));
-    answers.into_iter().filter_map(said).collect()
 }
 
 fn partitions_of(topics: &BTreeMap<String, i32>) -> Vec<TopicPartition> {

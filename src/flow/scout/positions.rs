@@ -1,7 +1,7 @@
 //! Where partitions start: what is committed, the flow's start, and what the source says of both.
 
 use super::judge::{Facts, Resolution};
-use super::{ASK, Finding, Scout, TopicIdentity, distinct_topics, identities, known};
+use super::{ASK, Finding, Scout, TopicIdentity, distinct_topics, identities};
 use crate::client::native::{CommittedPosition, OffsetSpec};
 use crate::config::spec::Start;
 use crate::flow::position::{CommitMetadata, StartMark};
@@ -10,6 +10,7 @@ use crate::plane::{CommitEntry, Offset};
 use crate::record::TopicPartition;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Scout {
     pub(super) fn resolve(&mut self, worker: u8, id: u64, partitions: Vec<TopicPartition>) {
@@ -173,9 +174,20 @@ impl Scout {
         of: &[TopicPartition],
         spec: OffsetSpec,
     ) -> Result<HashMap<TopicPartition, i64>, Reason> {
-        let answers = self.observer()?.offsets(of, spec, ASK);
+        self.offsets_within(ASK, of, spec)
+    }
+
+    /// The offsets that the source does say within this time.
+    pub(super) fn offsets_within(
+        &mut self,
+        timeout: Duration,
+        of: &[TopicPartition],
+        spec: OffsetSpec,
+    ) -> Result<HashMap<TopicPartition, i64>, Reason> {
+        let answers = self.observer()?.offsets(of, spec, timeout);
         let answers = answers.map_err(|detail| self.unreachable(detail))?;
-        Ok(known(answers))
+        let said = |(tp, offset): (_, Result<i64, _>)| Some((tp, offset.ok()?));
+        Ok(answers.into_iter().filter_map(said).collect())
     }
 
     pub(super) fn identities(&mut self, topics: &[Arc<str>]) -> super::TopicIdsNow {

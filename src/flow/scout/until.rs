@@ -1,11 +1,10 @@
 //! How far the ends are: for the lag, and for `until: end`.
 
 use super::positions::Committed;
-use super::{ASK, Scout, known};
+use super::{ASK, Scout};
 use crate::client::native::OffsetSpec;
 use crate::observe::{Reason, State};
 use crate::record::TopicPartition;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long asking for ends may take: discovery waits for the same thread.
@@ -17,8 +16,8 @@ impl Scout {
     pub(super) fn ask_ends(&mut self) -> Result<(), Reason> {
         let owned: Vec<TopicPartition> = self.spec.view.partitions().into_keys().collect();
         // In this order: what is written in between must not look held back.
-        let high = self.ends_of(&owned, OffsetSpec::HighWatermark)?;
-        let stable = self.ends_of(&owned, OffsetSpec::LastStable)?;
+        let high = self.offsets_within(ENDS_ASK, &owned, OffsetSpec::HighWatermark)?;
+        let stable = self.offsets_within(ENDS_ASK, &owned, OffsetSpec::LastStable)?;
         for (tp, stable) in stable {
             let high = high.get(&tp).copied().unwrap_or(stable);
             self.spec
@@ -26,16 +25,6 @@ impl Scout {
                 .known_partition(&tp, |p| p.see_ends(stable, high));
         }
         Ok(())
-    }
-
-    fn ends_of(
-        &mut self,
-        owned: &[TopicPartition],
-        spec: OffsetSpec,
-    ) -> Result<HashMap<TopicPartition, i64>, Reason> {
-        let answers = self.observer()?.offsets(owned, spec, ENDS_ASK);
-        let answers = answers.map_err(|detail| self.unreachable(detail))?;
-        Ok(known(answers))
     }
 
     pub(super) fn check_until(&mut self) {

@@ -89,6 +89,8 @@ struct World {
     /// What happened, in order: commits and releases.
     story: Vec<String>,
     purged: bool,
+    /// The source topic's id, as it is when it is asked.
+    topic_id: String,
 }
 
 #[derive(Clone)]
@@ -164,7 +166,9 @@ impl Source for FakeSource {
             FetchEvent::Idle
         })
     }
-    fn subscribe(&mut self, _: &[String]) -> Result<(), String> {
+    fn subscribe(&mut self, names: &[String]) -> Result<(), String> {
+        self.0
+            .with(|w| w.story.push(format!("subscribe to {}", names.len())));
         Ok(())
     }
     fn place(&mut self, at: &[(TopicPartition, Offset)]) -> Result<(), String> {
@@ -304,15 +308,16 @@ fn stand(
         commit_answers: VecDeque::new(),
         story: Vec::new(),
         purged: false,
+        topic_id: "id".into(),
     };
     let shared = Shared {
         world: Arc::new((Mutex::new(world), Condvar::new())),
         inbox: inbox.clone(),
     };
     let (scout, inquiries) = unbounded();
-    answer_inquiries(inquiries, inbox.clone());
+    answer_inquiries(inquiries, shared.clone());
     let (verifier, questions) = unbounded();
-    answer_questions(questions, inbox.clone());
+    answer_questions(questions, shared.clone());
     let view = Arc::new(FlowView::new("r", "a", "b", "g"));
     let targets = Arc::new(TargetView::with(&[(
         "t",
@@ -369,40 +374,49 @@ fn stand(
     }
 }
 
-/// A scout that knows every partition at offset 0 and one topic id.
-fn answer_inquiries(inquiries: Receiver<Inquiry>, inbox: Sender<Note>) {
+/// A scout that knows every partition at offset 0, and met the topic with one id.
+fn answer_inquiries(inquiries: Receiver<Inquiry>, shared: Shared) {
     std::thread::spawn(move || {
         for inquiry in inquiries {
+            let now = shared.with(|w| w.topic_id.clone());
             let finding = match inquiry {
                 Inquiry::Resolve { id, partitions, .. } => Finding::Resolved {
                     id,
-                    resolved: partitions.into_iter().map(|tp| (tp, start())).collect(),
+                    resolved: partitions.into_iter().map(|tp| (tp, start(&now))).collect(),
                 },
                 Inquiry::Recheck { .. } | Inquiry::Change(_) | Inquiry::Stop => continue,
             };
-            if inbox.send(Note::Finding(finding)).is_err() {
+            if shared.inbox.send(Note::Finding(finding)).is_err() {
                 return;
             }
         }
     });
 }
 
-fn answer_questions(questions: Receiver<Verify>, inbox: Sender<Note>) {
+fn answer_questions(questions: Receiver<Verify>, shared: Shared) {
     std::thread::spawn(move || {
         for Verify { id, topics, .. } in questions {
-            let is = |t| (t, TopicIdentity::Is("id".into()));
+            let now = shared.with(|w| w.topic_id.clone());
+            let is = |t| (t, TopicIdentity::Is(now.clone()));
             let ids = Ok(topics.into_iter().map(is).collect());
-            if inbox
-                .send(Note::Finding(Finding::Verified { id, ids }))
-                .is_err()
-            {
+            let finding = Finding::Verified { id, ids };
+            if shared.inbox.send(Note::Finding(finding)).is_err() {
                 return;
             }
         }
     });
 }
 
-fn start() -> Resolution {
+fn start(topic_id: &str) -> Resolution {
+    if topic_id != "id" {
+        return Resolution::Halt {
+            reason: Reason::TopicReplaced {
+                was: "id".into(),
+                now: topic_id.into(),
+            },
+            position: Offset(2),
+        };
+    }
     Resolution::Position(Position {
         offset: Offset(0),
         topic_id: Some("id".into()),
@@ -479,6 +493,21 @@ impl Stand {
         });
     }
 
+    /// The source says something.
+    fn says(&self, event: FetchEvent<Made>) {
+        self.shared.with(|w| w.events.push_back(event));
+    }
+
+    fn wait_for_story(&self, entry: &str) {
+        self.shared
+            .wait(entry, |w| w.story.iter().any(|s| s == entry));
+    }
+
+    fn wait_held(&self, records: usize) {
+        self.shared
+            .wait("records in flight", |w| w.held.len() == records);
+    }
+
     fn committed(&self, partition: i32, offset: i64) {
         self.shared
             .wait(&format!("commit of {partition}@{offset}"), |w| {
@@ -533,6 +562,16 @@ impl Stand {
 struct World2 {
     arrived: BTreeMap<i32, Vec<i64>>,
     story: Vec<String>,
+}
+
+impl World2 {
+    /// When partition 0 was released, after which nothing of it is committed.
+    fn silent_after_release(&self) -> usize {
+        let release = self.story.iter().position(|s| s == "release 0").unwrap();
+        let late = |s: &String| s.starts_with("commit 0@");
+        assert!(!self.story[release..].iter().any(late), "{:?}", self.story);
+        release
+    }
 }
 
 fn first_appearances(arrived: &[i64]) -> Vec<i64> {
@@ -647,32 +686,19 @@ fn i3_a_revoke_drains_then_commits_then_releases() {
         }
     });
     stand.assign(&[(0, 9), (1, 9)]);
-    stand
-        .shared
-        .wait("records in flight", |w| w.held.len() == 6);
-    stand
-        .shared
-        .with(|w| w.events.push_back(FetchEvent::Revoked(vec![tp(0)])));
+    stand.wait_held(6);
+    stand.says(FetchEvent::Revoked(vec![tp(0)]));
     stand.committed(0, 3);
     stand.acknowledge_held();
-    stand
-        .shared
-        .wait("release", |w| w.story.contains(&"release 0".to_owned()));
+    stand.wait_for_story("release 0");
     let (_, seen) = stand.drain();
     let commit = seen
         .story
         .iter()
         .position(|s| s == "commit 0@9")
         .expect("the drained watermark is committed");
-    let release = seen.story.iter().position(|s| s == "release 0").unwrap();
+    let release = seen.silent_after_release();
     assert!(commit < release, "{:?}", seen.story);
-    assert!(
-        !seen.story[release..]
-            .iter()
-            .any(|s| s.starts_with("commit 0@")),
-        "{:?}",
-        seen.story
-    );
 }
 
 #[test]
@@ -681,30 +707,17 @@ fn i3_after_a_loss_nothing_is_committed() {
         if offset >= 3 { Fate::Hold } else { Fate::Ack }
     });
     stand.assign(&[(0, 9)]);
-    stand
-        .shared
-        .wait("records in flight", |w| w.held.len() == 6);
+    stand.wait_held(6);
     stand.committed(0, 3);
-    stand
-        .shared
-        .with(|w| w.events.push_back(FetchEvent::Lost(vec![tp(0)])));
-    stand
-        .shared
-        .wait("release", |w| w.story.contains(&"release 0".to_owned()));
+    stand.says(FetchEvent::Lost(vec![tp(0)]));
+    stand.wait_for_story("release 0");
     assert!(
         stand.shared.with(|w| w.purged),
         "what was in flight is purged"
     );
     stand.acknowledge_held();
     let (_, seen) = stand.drain();
-    let release = seen.story.iter().position(|s| s == "release 0").unwrap();
-    assert!(
-        !seen.story[release..]
-            .iter()
-            .any(|s| s.starts_with("commit")),
-        "{:?}",
-        seen.story
-    );
+    seen.silent_after_release();
 }
 
 #[test]
@@ -713,9 +726,7 @@ fn a_drain_that_cannot_finish_says_what_may_repeat() {
         if offset >= 3 { Fate::Hold } else { Fate::Ack }
     });
     stand.assign(&[(0, 9)]);
-    stand
-        .shared
-        .wait("records in flight", |w| w.held.len() == 6);
+    stand.wait_held(6);
     let deadline = Instant::now() + Duration::from_secs(1);
     stand
         .shared
@@ -792,9 +803,7 @@ fn an_offset_out_of_range_leaves_a_halted_partition_halted() {
     });
     stand.assign(&[(0, 30)]);
     stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { .. }));
-    stand
-        .shared
-        .with(|w| w.events.push_back(FetchEvent::OutOfRange(tp(0))));
+    stand.says(FetchEvent::OutOfRange(tp(0)));
     stand.committed(0, 5);
     stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { .. }));
     let (exit, _) = stand.drain();
@@ -807,15 +816,40 @@ fn a_member_that_the_group_forgets_is_made_anew() {
     let stand = stand(OnError::Stop, 0, |_, _| Fate::Ack);
     stand.assign(&[(0, 9)]);
     stand.committed(0, 9);
-    stand.shared.with(|w| {
-        w.events.push_back(FetchEvent::Lost(vec![tp(0)]));
-    });
-    stand
-        .shared
-        .wait("a new member", |w| w.story.contains(&"renew".to_owned()));
+    stand.says(FetchEvent::Lost(vec![tp(0)]));
+    stand.wait_for_story("renew");
     stand.assign(&[(0, 9)]);
     stand
         .shared
         .wait("placed again", |w| w.placed.contains_key(&0));
     assert!(matches!(stand.drain().0, WorkerExit::Drained));
+}
+
+/// Whatever is in flight belongs to the old topic: it is neither committed nor waited for, and the worker joins anew.
+#[test]
+fn a_topic_that_was_replaced_is_named_and_never_committed_again() {
+    let stand = stand(OnError::Stop, 0, |_, offset| {
+        if offset >= 3 { Fate::Hold } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 9)]);
+    stand.wait_held(6);
+    stand.committed(0, 3);
+    stand.shared.with(|w| w.topic_id = "another".into());
+    stand.acknowledge_held();
+    let replaced = |r: &Reason| matches!(r, Reason::TopicReplaced { was, now } if was == "id" && now == "another");
+    stand.wait_for_reason(0, replaced);
+    stand.wait_for_story("subscribe to 0");
+    stand.says(FetchEvent::Revoked(vec![tp(0)]));
+    stand.wait_for_story("release 0");
+    stand.assign(&[(0, 9)]);
+    stand.wait_for_reason(0, replaced);
+    let watermark = stand.view.partitions()[&tp(0)].watermark;
+    assert_eq!(watermark, Some(2), "nothing of the new topic is copied");
+    let (exit, seen) = stand.drain();
+    assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+    assert!(
+        !seen.story.contains(&"commit 0@9".to_owned()),
+        "{:?}",
+        seen.story
+    );
 }

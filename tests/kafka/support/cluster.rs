@@ -7,10 +7,11 @@ use super::wait;
 use kafka_harness::{Cluster, start_all};
 use rdkafka::admin::{
     AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier,
-    TopicReplication,
+    TopicReplication, TopicResult,
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaResult;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,13 +91,8 @@ impl Admin {
         for (key, value) in configs {
             new = new.set(key, value);
         }
-        let answer = self
-            .runtime
-            .block_on(self.client.create_topics([&new], &options()))
-            .expect("an answer");
-        answer
-            .into_iter()
-            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("create {t}: {e}"))));
+        let change = self.client.create_topics([&new], &options());
+        self.made("create", change);
         wait::until(&format!("{topic} is there"), ASK, || {
             self.partitions(topic) == partitions
         });
@@ -104,28 +100,25 @@ impl Admin {
 
     /// Deletes a topic, and waits until it is gone.
     pub fn delete(&self, topic: &str) {
-        let answer = self
-            .runtime
-            .block_on(self.client.delete_topics(&[topic], &options()))
-            .expect("an answer");
-        answer
-            .into_iter()
-            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("delete {t}: {e}"))));
+        let change = self.client.delete_topics(&[topic], &options());
+        self.made("delete", change);
         wait::until(&format!("{topic} is gone"), ASK, || {
             self.partitions(topic) == 0
         });
     }
 
+    /// Waits for a change of topics to be made.
+    fn made(&self, verb: &str, change: impl Future<Output = KafkaResult<Vec<TopicResult>>>) {
+        for answer in self.runtime.block_on(change).expect("an answer") {
+            answer.unwrap_or_else(|(topic, code)| panic!("{verb} {topic}: {code}"));
+        }
+    }
+
     /// Grows a topic.
     pub fn grow(&self, topic: &str, partitions: usize) {
         let new = NewPartitions::new(topic, partitions);
-        let answer = self
-            .runtime
-            .block_on(self.client.create_partitions([&new], &options()))
-            .expect("an answer");
-        answer
-            .into_iter()
-            .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("grow {t}: {e}"))));
+        let change = self.client.create_partitions([&new], &options());
+        self.made("grow", change);
     }
 
     /// Sets one setting of a topic; the others go back to their defaults.
