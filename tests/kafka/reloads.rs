@@ -59,6 +59,21 @@ fn unrest(mirror: &Mirror) -> [(u64, u64); 3] {
     STEADY.map(|r| (mirror.number(r, "rebalances"), mirror.number(r, "restarts")))
 }
 
+/// Waits until the workers of the steady routes have shared their partitions, and some copying after that: what a group
+/// does at its beginning is no rebalance that a reload caused.
+fn wait_shared(admin: &Admin, mirror: &mut Mirror, shape: Shape) {
+    for route in STEADY {
+        let group = format!("mirror.default.{route}.source.target");
+        wait::until("the workers share", PATIENCE, || {
+            mirror.assert_running();
+            admin.shares(&group) == vec![4 / shape.workers; shape.workers]
+                && mirror.number(route, "partitions") == 4
+        });
+        let delivered = mirror.number(route, "delivered_records");
+        mirror.wait_delivered(route, delivered + 1000);
+    }
+}
+
 /// Replaces the file, and waits until it is applied and the steady routes have gone on after it.
 fn reload(setup: &Setup, mirror: &mut Mirror, file: &File, round: usize) {
     let delivered = STEADY.map(|r| mirror.number(r, "delivered_records"));
@@ -91,7 +106,7 @@ fn reloads(shape: Shape) {
 
     let setup = Setup::new(clusters(), file.routes(0));
     let mut mirror = setup.run(&[]);
-    STEADY.iter().for_each(|r| mirror.wait_delivered(r, 500));
+    wait_shared(&admin, &mut mirror, shape);
     let before = unrest(&mirror);
     for round in 1..=RELOADS {
         reload(&setup, &mut mirror, &file, round);

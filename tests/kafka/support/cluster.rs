@@ -169,6 +169,14 @@ impl Admin {
             .sum()
     }
 
+    /// How many partitions of its only topic each member of a group owns.
+    pub fn shares(&self, group: &str) -> Vec<usize> {
+        let groups = self.consumer.fetch_group_list(Some(group), ASK);
+        let groups = groups.expect("the group is described");
+        let members = groups.groups().iter().flat_map(|g| g.members());
+        members.map(|m| share(m.assignment())).collect()
+    }
+
     /// A group's committed offsets of a topic.
     pub fn committed(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
         let consumer: BaseConsumer = ClientConfig::new()
@@ -192,6 +200,17 @@ impl Admin {
             });
         offsets.collect()
     }
+}
+
+/// The partitions in an assignment of the classic protocol: version, topics, then name and partitions of each.
+fn share(assignment: Option<&[u8]>) -> usize {
+    let counted = |bytes: &[u8]| {
+        let name = i16::from_be_bytes(bytes.get(6..8)?.try_into().ok()?);
+        let at = 8 + usize::try_from(name).ok()?;
+        let count = i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
+        usize::try_from(count).ok()
+    };
+    assignment.and_then(counted).unwrap_or(0)
 }
 
 fn options() -> AdminOptions {
