@@ -3,7 +3,7 @@
 use crate::support::checker::{Sight, Sights, check};
 use crate::support::cluster::{Admin, pair};
 use crate::support::process::{Mirror, Setup, cluster, in_shape, route};
-use crate::support::reader::{Reader, compare, read};
+use crate::support::reader::{Reader, compare};
 use crate::support::record::Record;
 use crate::support::route::{Shape, shapes, workers};
 use crate::support::stamp::Stamp;
