@@ -26,15 +26,6 @@ impl Steps {
         both.filter(move |(step, _)| step.get("on_error").is_some_and(|w| w == word))
             .map(|(_, at)| pointer::child(at, "on_error"))
     }
-
-    /// Whether a step may give records another topic.
-    pub fn renames_topics(&self) -> bool {
-        self.list.iter().any(|step| {
-            let rename = step.get("rename");
-            let renames = rename.is_some_and(|r| r.get("topic").or(r.get("to")).is_some());
-            renames || step.get("use").is_some()
-        })
-    }
 }
 
 /// The named chains of the file, and which of them are used.
@@ -200,7 +191,7 @@ fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
 }
 
 /// `/1/filter/keep` inside the steps → the same inside the file.
-fn place_of_fault(fault: &str, steps: &Steps) -> String {
+pub fn place_of_fault(fault: &str, steps: &Steps) -> String {
     let inside = fault.trim_start_matches('/');
     let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
     let step = index

@@ -111,7 +111,7 @@ codes! {
     UnknownProperty = "E0408",
     /// A value that the client property does not take.
     BadProperty = "E0409",
-    /// A route that copies topics onto themselves.
+    /// A route that gets its own records again, directly or over other routes.
     FeedsItself = "E0410",
     /// `on_error: dead_letter` without a dead-letter topic.
     NoDeadLetter = "E0411",
@@ -129,6 +129,8 @@ codes! {
     UnknownListener = "E0417",
     /// A topic name that Kafka does not take.
     BadTopic = "E0418",
+    /// A route that can select no topic at all.
+    SelectsNothing = "E0419",
     /// A setting that gives up on records, under `--no-data-loss`.
     DataLoss = "E0501",
     /// An unescaped dot between words: it matches every character.
@@ -145,6 +147,22 @@ codes! {
     NoEffect = "W0606",
     /// A pattern of `include:` that matches no file.
     NothingIncluded = "W0607",
+    /// A route that may get its own records again: it depends on them, or cannot be told.
+    MayFeedItself = "W0701",
+    /// Dead letters that come back to the route that wrote them.
+    DeadLettersReturn = "W0702",
+    /// Dead letters that another route copies on.
+    DeadLettersCopied = "W0703",
+    /// A target topic that two routes write.
+    SharedTarget = "W0704",
+    /// Topics of one route that land in one target topic.
+    TopicsMerge = "W0705",
+    /// Target topics that differ only in `.` and `_`.
+    NamesClash = "W0706",
+    /// A pattern that can match no topic.
+    MatchesNothing = "W0707",
+    /// Two names for one cluster.
+    OneCluster = "W0710",
 }
 
 impl Code {

@@ -198,6 +198,11 @@ impl Document {
         folder.unwrap_or(Path::new("")).to_path_buf()
     }
 
+    /// Whether something at or below `pointer` was put in by `${…}`.
+    pub fn has_substituted(&self, pointer: &str) -> bool {
+        below(&self.substituted, pointer).next().is_some()
+    }
+
     /// Whether the value at `pointer` may be repeated in a message.
     pub fn may_be_shown(&self, pointer: &str) -> bool {
         let origin = defaults_of(pointer).unwrap_or_default();

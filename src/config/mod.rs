@@ -178,4 +178,6 @@ mod config_tests;
 #[cfg(test)]
 mod example_tests;
 #[cfg(test)]
+mod meaning_tests;
+#[cfg(test)]
 mod setting_tests;

@@ -4,6 +4,7 @@ use super::fault::Place;
 use super::limit::{bytes_of, check_together};
 use super::naming::TopicSoFar;
 use super::observer::{Observer, Way};
+use super::outline::{self, Certainty, FlowNames, Outline};
 use super::spec::StepSpec;
 use super::step::{Ran, Step};
 use super::{
@@ -100,6 +101,17 @@ impl Chain {
             Reads::Fields => Cost::Fields,
             Reads::Value => Cost::Value,
         }
+    }
+
+    /// The names that target topics may have, in symbols: for all source topics at once.
+    pub fn outlines(&self, names: &FlowNames<'_>) -> Vec<Outline> {
+        let mut outlines = vec![Outline::unchanged()];
+        let mut through = Certainty::Always;
+        for (spec, step) in self.specs.iter().zip(&self.steps) {
+            outlines = step.outline(outlines, names);
+            through = through.max(outline::lets_through(spec));
+        }
+        outlines.into_iter().map(|o| o.at_most(through)).collect()
     }
 
     /// Resolves everything that is constant for one source topic.

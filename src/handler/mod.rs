@@ -25,6 +25,7 @@ mod moment;
 mod naming;
 mod observer;
 mod operator;
+pub mod outline;
 mod path;
 mod predicate;
 mod reformat;

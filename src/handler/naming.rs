@@ -1,6 +1,7 @@
 //! Target topics: templates that become names, once per topic or once per record.
 
 use super::fault::Place;
+use super::outline::{Certainty, FlowNames, Outline, OutlineName};
 use super::template::{Template, Varies};
 use super::{Binding, Failure, FailureCode, Reads, Targets};
 use crate::record::Record;
@@ -54,6 +55,12 @@ impl Naming {
         let template = Template::compile(text, &place);
         let allow = compile_allow(allow.unwrap_or_default(), &owner.child("allow"));
         let (template, allow) = (template?, allow?);
+        if let Some(text) = never_legal(&template) {
+            return place.fault_with_help(
+                format!("no topic can be called `{text}`"),
+                "names of topics have letters, digits, `.`, `_` and `-`, 249 characters at most",
+            );
+        }
         let name = match (template.varies(), so_far) {
             (Varies::Never, _) => Name::Static(String::new()),
             (Varies::ByTopic, TopicSoFar::Known) => Name::ByTopic(Vec::new()),
@@ -78,6 +85,34 @@ impl Naming {
             Name::ByContent => TopicSoFar::ByContent,
             Name::Static(_) | Name::ByTopic(_) => TopicSoFar::Known,
         }
+    }
+
+    /// The names that it may give, in symbols; `before` are those so far.
+    pub(crate) fn outline(&self, before: &[Outline], names: &FlowNames<'_>) -> Vec<Outline> {
+        let by_content = || Outline {
+            name: OutlineName::ByContent(self.allow.iter().map(|a| a.text.clone()).collect()),
+            certainty: Certainty::ByRecord,
+        };
+        if let Name::ByContent = self.name {
+            return vec![by_content()];
+        }
+        let mut after: Vec<Outline> = Vec::new();
+        for so_far in before {
+            let parts = match &so_far.name {
+                OutlineName::Parts(parts) => self.template.outline(parts, names),
+                // Only a name without `{topic}` may follow one that is made from the record.
+                OutlineName::ByContent(_) => self.template.outline(&[], names),
+            };
+            let outline = parts.map_or_else(by_content, |parts| Outline {
+                name: OutlineName::Parts(parts),
+                certainty: so_far.certainty,
+            });
+            match after.iter_mut().find(|o| o.name == outline.name) {
+                Some(same) => same.certainty = same.certainty.min(outline.certainty),
+                None => after.push(outline),
+            }
+        }
+        after
     }
 
     /// What naming reads of a record.
@@ -195,6 +230,17 @@ fn compile_allow(list: &[String], place: &Place<'_>) -> Option<Vec<Allowed>> {
             });
     let compiled: Vec<Option<Allowed>> = compiled.collect();
     compiled.into_iter().collect()
+}
+
+/// What of a template's own text makes every name illegal, if something does.
+fn never_legal(template: &Template) -> Option<&str> {
+    if let Some(text) = template.constant() {
+        return (!is_legal(text)).then_some(text);
+    }
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    template
+        .texts()
+        .find(|text| text.len() > 249 || !text.bytes().all(legal))
 }
 
 /// Kafka's rule for the names of topics.

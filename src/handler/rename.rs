@@ -3,6 +3,7 @@
 use super::fault::Place;
 use super::json::{Segment, edit};
 use super::naming::{Naming, TopicSoFar};
+use super::outline::{Certainty, FlowNames, Outline};
 use super::path::Path;
 use super::predicate::Predicate;
 use super::spec::{Entries, RenameSpec, ToSpec};
@@ -109,6 +110,23 @@ impl Rename {
             Self::Topic(choices) => first_that_holds(choices, record).ok().flatten(),
             Self::Headers(_) | Self::Fields(_) => None,
         }
+    }
+
+    /// The names that it may give, in symbols; `None` if it names no topic.
+    pub(crate) fn outline(
+        &self,
+        before: &[Outline],
+        names: &FlowNames<'_>,
+    ) -> Option<Vec<Outline>> {
+        let Self::Topic(choices) = self else {
+            return None;
+        };
+        let certainty = match choices.as_slice() {
+            [only] if only.when.is_none() => Certainty::Always,
+            _ => Certainty::ByRecord,
+        };
+        let after = choices.iter().flat_map(|c| c.naming.outline(before, names));
+        Some(after.map(|outline| outline.at_most(certainty)).collect())
     }
 
     /// Whether it only gives the topic one name that is known when the topic is bound.

@@ -4,6 +4,7 @@ use super::fault::{Place, suggest};
 use super::filter::Filter;
 use super::naming::{TopicSoFar, add};
 use super::observer::Way;
+use super::outline::{Certainty, FlowNames, Outline};
 use super::predicate::Predicate;
 use super::reformat::Reformat;
 use super::rename::Rename;
@@ -88,6 +89,22 @@ impl Step {
             Action::Rename(rename) => self.when.is_none() && rename.is_static(),
             Action::Filter(_) | Action::Reformat(_) | Action::Use(_) => false,
         }
+    }
+
+    /// Takes the names so far, in symbols, over the step.
+    pub(crate) fn outline(&self, before: Vec<Outline>, names: &FlowNames<'_>) -> Vec<Outline> {
+        let Action::Rename(rename) = &self.action else {
+            return before;
+        };
+        let Some(after) = rename.outline(&before, names) else {
+            return before;
+        };
+        if !self.may_be_passed() {
+            return after;
+        }
+        let both = after.into_iter().chain(before);
+        both.map(|outline| outline.at_most(Certainty::ByRecord))
+            .collect()
     }
 
     /// Resolves what is constant for the bound topic, and takes `targets` over the step.

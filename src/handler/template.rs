@@ -3,6 +3,7 @@
 use super::fault::{Place, suggest};
 use super::limit::RecordLimit;
 use super::moment::Pattern;
+use super::outline::{FlowNames, Part, append};
 use super::path::{Path, ROOTS};
 use super::{Binding, Failure, FailureCode, Reads};
 use crate::record::Record;
@@ -88,6 +89,23 @@ impl Template {
         })
     }
 
+    /// Its text, if it is nothing else.
+    pub(crate) fn constant(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The texts in it.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// What it depends on.
     pub(crate) fn varies(&self) -> Varies {
         let varies = self.pieces.iter().map(|piece| match piece {
@@ -120,6 +138,24 @@ impl Template {
             _ => topic,
         });
         pieces.collect()
+    }
+
+    /// Its parts in symbols, with `so_far` as the topic so far; `None` if it takes from the record.
+    pub(crate) fn outline(&self, so_far: &[Part], names: &FlowNames<'_>) -> Option<Vec<Part>> {
+        let mut name = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => append(&mut name, [Part::Text(text.clone())]),
+                Piece::Source => append(&mut name, [Part::Text(names.source.to_owned())]),
+                Piece::Target => append(&mut name, [Part::Text(names.target.to_owned())]),
+                Piece::Route => append(&mut name, [Part::Text(names.route.to_owned())]),
+                Piece::SourceTopic => append(&mut name, [Part::SourceTopic]),
+                Piece::Capture(capture) => append(&mut name, [Part::Capture(capture.clone())]),
+                Piece::Path(Path::Topic) => append(&mut name, so_far.to_vec()),
+                Piece::Path(_) | Piece::Moment(_) => return None,
+            }
+        }
+        Some(name)
     }
 
     /// Its bytes for `record`; of a bound template.

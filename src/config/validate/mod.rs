@@ -1,21 +1,30 @@
 //! The document → [`Spec`]: pure, and every mistake at once.
 
 mod clusters;
+mod identity;
+mod language;
+mod loops;
+mod network;
 mod partitions;
 mod process;
 mod properties;
+mod reach;
 mod routes;
 mod topics;
+mod writers;
 
 use crate::config::LoadOptions;
 use crate::config::chains::{self, Chains};
 use crate::config::diagnostic::{Code, Diagnostic, Severity};
 use crate::config::document::Document;
 use crate::config::pointer;
-use crate::config::spec::{Name, Spec};
+use crate::config::spec::{ClusterSpec, Name, RouteSpec, Spec};
 use crate::config::suggest;
+use identity::Identities;
+use network::Network;
 use serde_json::{Map, Value};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The state of a validation: what is asked, and what was found.
 pub struct Check<'a> {
@@ -54,6 +63,11 @@ impl<'a> Check<'a> {
         self.push(Diagnostic::new(code, place, message))
     }
 
+    /// Reports `diagnostic`.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.push(diagnostic);
+    }
+
     fn push(&mut self, diagnostic: Diagnostic) -> &mut Diagnostic {
         let index = self.found.len();
         self.found.push(diagnostic);
@@ -84,6 +98,21 @@ impl<'a> Check<'a> {
             true => format!("`{value}`"),
             false => "(its text is not shown: it was put in by `${…}`)".to_owned(),
         }
+    }
+
+    /// Whether messages may contain names that come out of a route's patterns and templates: none of
+    /// them was put in by `${…}`.
+    pub fn route_names_may_be_shown(&self, route: &RouteSpec) -> bool {
+        self.names_may_be_shown(&pointer::child("/routes", route.name.as_str()))
+    }
+
+    /// The same for the route that stands at `of_route`.
+    pub fn names_may_be_shown(&self, of_route: &str) -> bool {
+        let inside = ["topics", "handlers", "dead_letter"];
+        let own = inside.map(|part| pointer::child(of_route, part));
+        let shared = ["/defaults", "/handlers"].map(str::to_owned);
+        let mut parts = own.iter().chain(&shared);
+        !parts.any(|part| self.document.has_substituted(part))
     }
 
     /// The members of the map at top-level key `section`.
@@ -157,6 +186,7 @@ pub fn validate(
     let mut chains = Chains::of(&document.value);
     chains_alone(&mut chains, &mut check);
     let routes = routes::read(&clusters, &mut chains, &mut check);
+    together(&clusters, &routes, &mut check);
     // Beside an error this would be noise: a misspelt name leaves its cluster unused.
     if check.is_clean() && found.is_empty() {
         unused(&chains, &mut check);
@@ -168,6 +198,49 @@ pub fn validate(
     });
     found.append(&mut check.found);
     process
+}
+
+/// What only shows when all routes are looked at together.
+fn together(clusters: &clusters::Clusters, routes: &[Arc<RouteSpec>], check: &mut Check<'_>) {
+    let identities = Identities::of(clusters.built.values());
+    let network = Network::of(routes, identities);
+    let returning = loops::report(&network, check);
+    reach::dead_letters(&network, &returning, check);
+    writers::report(&network, check);
+    one_cluster(&network.identities, check);
+}
+
+/// Warns of clusters that are one by their addresses and differ in nothing but the name. With other
+/// credentials or another `access` two names are meant.
+fn one_cluster(identities: &Identities, check: &mut Check<'_>) {
+    for shared in &identities.shared {
+        let (first, second) = (&shared.first, &shared.second);
+        let renamed = ClusterSpec {
+            name: first.name.clone(),
+            bootstrap_servers: first.bootstrap_servers.clone(),
+            ..second.as_ref().clone()
+        };
+        if renamed != **first {
+            continue;
+        }
+        let at = |name: &Name| pointer::child("/clusters", name.as_str());
+        let at_servers = pointer::child(&at(&second.name), "bootstrap_servers");
+        let message = match check.document.has_substituted(&at_servers) {
+            true => format!("`{}` is the same cluster as `{}`", second.name, first.name),
+            false => format!(
+                "`{}` is the same cluster as `{}`: both are reached at {}",
+                second.name, first.name, shared.address
+            ),
+        };
+        let place = check.document.place_of_key(&at(&first.name));
+        let at_second = check.document.place_of_key(&at(&second.name));
+        let warning = Diagnostic::new(Code::OneCluster, at_second, message);
+        check.report(
+            warning.related(place, "the other name").help(
+                "use one name: the same topics under two names are copied, and counted, twice",
+            ),
+        );
+    }
 }
 
 /// Checks every named chain by itself, so that one that no route uses is checked too.

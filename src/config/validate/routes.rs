@@ -3,6 +3,7 @@
 use super::Check;
 use super::clusters::{self, Clusters};
 use super::partitions;
+use super::reach::Reach;
 use super::topics;
 use crate::config::chains::{self, Chains, Steps, read_raw};
 use crate::config::defaults;
@@ -67,10 +68,26 @@ impl Route<'_, '_> {
         let topics = topics.and_then(|t| topics::read(&t, &self.at, self.check));
         let steps = self.steps(chains);
         let chain = chains::compile(&steps, self.check);
-        self.feeds_itself(sources.as_deref(), targets.as_deref(), &steps);
         let accept = self.raw.accept.take().unwrap_or_default();
         let policy = self.raw.partitions.take();
         let policy = policy.and_then(|p| partitions::read(p, &accept, &self.at, self.check));
+        let accept: Vec<Accept> = accept.into_iter().map(Accept::from).collect();
+        if let (Some(route), Some(topics), Some(chain)) = (&name, &topics, &chain)
+            && let (Some([source, ..]), Some([target, ..])) =
+                (sources.as_deref(), targets.as_deref())
+        {
+            let reach = Reach {
+                at: &self.at,
+                route,
+                topics,
+                chain,
+                steps: &steps,
+                source,
+                target,
+                accept: &accept,
+            };
+            reach.report(self.check);
+        }
         let dead_letter = self.dead_letter(&steps);
         let listener = self.listener();
         let was = self.was();
@@ -99,7 +116,7 @@ impl Route<'_, '_> {
             group_protocol: group_protocol(raw.group_protocol?),
             until: until(raw.until?),
             was: was?,
-            accept: accept.into_iter().map(Accept::from).collect(),
+            accept,
         })
     }
 
@@ -149,31 +166,6 @@ impl Route<'_, '_> {
                 .related
                 .push((promise, "promised here".to_owned()));
         }
-    }
-
-    /// A route that copies topics of a cluster onto themselves never ends.
-    fn feeds_itself(
-        &mut self,
-        sources: Option<&[Arc<ClusterSpec>]>,
-        targets: Option<&[Arc<ClusterSpec>]>,
-        steps: &Steps,
-    ) {
-        let sources = sources.unwrap_or_default();
-        let mut both = targets.unwrap_or_default().iter();
-        let Some(same) = both.find(|t| sources.iter().any(|s| s.name == t.name)) else {
-            return;
-        };
-        if steps.renames_topics()
-            || self
-                .check
-                .is_wrong_below(&pointer::child(&self.at, "handlers"))
-        {
-            return;
-        }
-        let at = pointer::child(&self.at, "target");
-        let message = format!("the route copies topics of `{}` onto themselves", same.name);
-        self.check.say(Code::FeedsItself, &at, message).help =
-            Some("another target, or a step `rename: { topic: … }`".to_owned());
     }
 
     fn steps(&mut self, chains: &mut Chains<'_>) -> Steps {

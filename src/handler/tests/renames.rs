@@ -52,7 +52,7 @@ fn what_a_topic_cannot_fill_is_a_fault_of_binding() {
     let (pointer, message) = fault(json!([{"rename": {"topic": "x-{team}"}}]), "t", "t");
     assert_eq!(pointer, "/0");
     assert!(message.contains("no capture"), "{message}");
-    let (_, message) = fault(json!([{"rename": {"topic": "x {topic}"}}]), "t", "t");
+    let (_, message) = fault(json!([{"rename": {"topic": "{a}"}}]), "a.", "a(?<a>.)");
     assert!(message.contains("no legal topic name"), "{message}");
     let (_, message) = fault(json!([]), "t", "(?<source>t)");
     assert!(message.contains("called like a placeholder"), "{message}");

@@ -1,0 +1,357 @@
+//! What a route can reach: patterns that match no topic, and names that no topic may have.
+
+use super::Check;
+use super::language::{self, Combine, Language, MAX_NAME, TooLarge};
+use super::network::{FormName, Network, Selection};
+use crate::config::chains::{Steps, place_of_fault};
+use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::pointer;
+use crate::config::spec::{Accept, ClusterSpec, Name, TopicSelection};
+use crate::handler::outline::{FlowNames, OutlineName};
+use crate::handler::{Binding, Chain, ChainFault, Clock};
+use std::collections::{BTreeSet, HashMap};
+
+/// A route on its way: what its patterns and its renames are looked at with.
+pub struct Reach<'r> {
+    /// Where the route stands.
+    pub at: &'r str,
+    /// Its name.
+    pub route: &'r Name,
+    /// Its topics.
+    pub topics: &'r TopicSelection,
+    /// Its handlers.
+    pub chain: &'r Chain,
+    /// Where they stand.
+    pub steps: &'r Steps,
+    /// Its first source.
+    pub source: &'r ClusterSpec,
+    /// Its first target.
+    pub target: &'r ClusterSpec,
+    /// What its user accepts.
+    pub accept: &'r [Accept],
+}
+
+/// Why a pattern matches no topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Barren {
+    /// No topic may be called so.
+    Illegal,
+    /// Only topics that clusters keep for themselves are called so.
+    Internal,
+    /// What it matches is excluded.
+    Excluded,
+}
+
+impl Barren {
+    fn words(self) -> &'static str {
+        match self {
+            Barren::Illegal => {
+                "no topic can be called so: names have `a-z A-Z 0-9 . _ -`, 249 characters at most"
+            }
+            Barren::Internal => {
+                "topics that Kafka and replicators keep for themselves are out, unless named literally"
+            }
+            Barren::Excluded => "`exclude` takes out everything that it matches",
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Barren::Illegal => {
+                "a pattern is matched against the whole name, without slashes or spaces"
+            }
+            Barren::Internal => "write the topic's whole name, without regex characters",
+            Barren::Excluded => "make `exclude` narrower, or remove the pattern",
+        }
+    }
+}
+
+impl Reach<'_> {
+    /// Reports patterns without topics, names that cannot be made, and topics that become one.
+    pub fn report(&self, check: &mut Check<'_>) {
+        if self.patterns(check) == Selects::Nothing {
+            return;
+        }
+        let samples = self.samples();
+        self.names(&samples, check);
+        self.merges(&samples, check);
+    }
+
+    fn patterns(&self, check: &mut Check<'_>) -> Selects {
+        let include = &self.topics.include_patterns;
+        let barren: Vec<Option<Barren>> = include.iter().map(|p| self.barren(p)).collect();
+        let list = pointer::child(&pointer::child(self.at, "topics"), "include");
+        let only = include.len() == 1;
+        for (index, reason) in barren.iter().enumerate() {
+            let Some(reason) = reason.filter(|_| !only) else {
+                continue;
+            };
+            let at = pointer::item(&list, index);
+            // A control character is reported already, with better help.
+            if include[index].contains(char::is_control) {
+                continue;
+            }
+            let message = format!("this pattern selects no topic: {}", reason.words());
+            check.say(Code::MatchesNothing, &at, message).help = Some(reason.help().to_owned());
+        }
+        let exclude = pointer::child(&pointer::child(self.at, "topics"), "exclude");
+        for (index, pattern) in self.topics.exclude_patterns.iter().enumerate() {
+            if is_illegal(pattern) && !pattern.contains(char::is_control) {
+                let at = pointer::item(&exclude, index);
+                let message = format!(
+                    "this pattern excludes no topic: {}",
+                    Barren::Illegal.words()
+                );
+                check.say(Code::MatchesNothing, &at, message).help =
+                    Some(Barren::Illegal.help().to_owned());
+            }
+        }
+        match barren.iter().all(Option::is_some) {
+            false => Selects::Something,
+            true => {
+                let at = match only {
+                    true => pointer::item(&list, 0),
+                    false => list,
+                };
+                let reason = barren.first().copied().flatten().unwrap_or(Barren::Illegal);
+                let message = match only {
+                    true => format!("the route can select no topic: {}", reason.words()),
+                    false => "the route can select no topic".to_owned(),
+                };
+                check.say(Code::SelectsNothing, &at, message).help = Some(reason.help().to_owned());
+                Selects::Nothing
+            }
+        }
+    }
+
+    /// Why `pattern` selects nothing, if that is so. An example settles it, mostly.
+    fn barren(&self, pattern: &str) -> Option<Barren> {
+        if language::can_match(pattern) == Some(false) {
+            return Some(Barren::Illegal);
+        }
+        let head = language::head(pattern);
+        let mut examples = std::iter::once(head.text).chain(language::samples(pattern));
+        if examples.any(|text| self.takes(pattern, &text)) {
+            return None;
+        }
+        self.barren_for_sure(pattern).ok().flatten()
+    }
+
+    /// Whether `pattern` is one that selects `topic`.
+    fn takes(&self, pattern: &str, topic: &str) -> bool {
+        let index = self
+            .topics
+            .include_patterns
+            .iter()
+            .position(|p| p == pattern);
+        let matches = index.is_some_and(|i| self.topics.include[i].is_match(topic));
+        matches && super::topics::is_topic(topic) && self.topics.selects(topic).is_some()
+    }
+
+    fn barren_for_sure(&self, pattern: &str) -> Result<Option<Barren>, TooLarge> {
+        let nothing = |language: &Language| language::shortest(language, MAX_NAME).is_none();
+        let all = language::patterns(&[pattern])?;
+        if nothing(&all) {
+            return Ok(Some(Barren::Illegal));
+        }
+        let selection = Selection::of(self.topics);
+        if !nothing(&all.combine(selection.language()?, Combine::Both)?) {
+            return Ok(None);
+        }
+        let exclude = language::patterns(&self.topics.exclude_patterns)?;
+        let excluded = nothing(&all.combine(&exclude, Combine::Without)?);
+        Ok(Some(match excluded {
+            true => Barren::Excluded,
+            false => Barren::Internal,
+        }))
+    }
+
+    /// Topics that the route selects, by the pattern that selects them.
+    fn samples(&self) -> Vec<(usize, String)> {
+        let patterns = self.topics.include_patterns.iter().enumerate();
+        let renames = !self.steps.list.is_empty();
+        patterns
+            .filter(|_| renames)
+            .flat_map(|(index, pattern)| {
+                let texts = language::samples(pattern).into_iter();
+                let texts = texts.filter(|text| self.takes(pattern, text));
+                texts.map(move |text| (index, text))
+            })
+            .collect()
+    }
+
+    fn bind(&self, topic: &str) -> Option<Result<Vec<String>, ChainFault>> {
+        let binding = Binding {
+            route: self.route.as_str(),
+            source: self.source.name.as_str(),
+            target: self.target.name.as_str(),
+            topic,
+            selected_by: self.topics.selects(topic)?,
+            clock: Clock::default(),
+            record_bytes: None,
+        };
+        let bound = self.chain.bind(&binding);
+        Some(bound.map(|bound| bound.targets().known.clone()))
+    }
+
+    /// What no topic of a pattern can be called: a capture that the pattern does not have, a name that
+    /// is too long.
+    fn names(&self, samples: &[(usize, String)], check: &mut Check<'_>) {
+        let mut told = BTreeSet::new();
+        for index in 0..self.topics.include_patterns.len() {
+            let of_pattern = samples.iter().filter(|(pattern, _)| *pattern == index);
+            let mut results = of_pattern
+                .filter_map(|(_, topic)| self.bind(topic))
+                .peekable();
+            let first = results.peek().and_then(|r| r.as_ref().err()).cloned();
+            let Some(fault) = first.filter(|_| results.all(|r| r.is_err())) else {
+                continue;
+            };
+            let at = match fault.pointer.as_str() {
+                "" => {
+                    let topics = pointer::child(self.at, "topics");
+                    pointer::item(&pointer::child(&topics, "include"), index)
+                }
+                pointer => naming(place_of_fault(pointer, self.steps), check),
+            };
+            if told.insert((at.clone(), fault.message.clone())) {
+                let shown = check.names_may_be_shown(self.at);
+                let message = match shown {
+                    true => fault.message,
+                    false => "this step can name no topic of the route".to_owned(),
+                };
+                check.say(Code::BadStep, &at, message).help = fault.help;
+            }
+        }
+    }
+
+    /// Topics of the route that get one name.
+    fn merges(&self, samples: &[(usize, String)], check: &mut Check<'_>) {
+        let names = FlowNames {
+            route: self.route.as_str(),
+            source: self.source.name.as_str(),
+            target: self.target.name.as_str(),
+        };
+        let outlines = self.chain.outlines(&names);
+        let by_content = outlines
+            .iter()
+            .any(|o| matches!(o.name, OutlineName::ByContent(_)));
+        let mut forms = outlines.into_iter().map(|o| FormName::of(o.name));
+        let apart = forms.all(|name| matches!(name, FormName::Around(..)));
+        if apart || by_content || self.accept.contains(&Accept::Reorder) {
+            return;
+        }
+        let mut first_of: HashMap<String, &str> = HashMap::new();
+        for (_, topic) in samples {
+            for name in self.bind(topic).and_then(Result::ok).unwrap_or_default() {
+                let first = *first_of.entry(name.clone()).or_insert(topic);
+                if first != topic {
+                    return self.say_merge((first, topic), &name, check);
+                }
+            }
+        }
+    }
+
+    fn say_merge(&self, (first, second): (&str, &str), name: &str, check: &mut Check<'_>) {
+        let at = self.renaming_step();
+        let message = match check.names_may_be_shown(self.at) {
+            true => format!(
+                "several topics become one: `{first}` and `{second}` are both `{name}` at the target"
+            ),
+            false => "several topics become one at the target".to_owned(),
+        };
+        check.say(Code::TopicsMerge, &at, message).help = Some(
+            "put `{topic}`, or a capture for each part that varies, into the name; or write `accept: [reorder]` at the route, and `partitions: key_hash` to keep each key in one partition"
+                .to_owned(),
+        );
+    }
+
+    /// The last step that names topics.
+    fn renaming_step(&self) -> String {
+        let both = self.steps.list.iter().zip(&self.steps.pointers).rev();
+        let renaming = both.into_iter().find_map(|(step, at)| {
+            let rename = step.get("rename")?;
+            let word = ["topic", "to"]
+                .into_iter()
+                .find(|w| rename.get(w).is_some())?;
+            Some(pointer::child(&pointer::child(at, "rename"), word))
+        });
+        renaming.unwrap_or_else(|| self.at.to_owned())
+    }
+}
+
+/// The name in the step at `at`, if it renames topics; else the step.
+fn naming(at: String, check: &Check<'_>) -> String {
+    let name = pointer::child(&pointer::child(&at, "rename"), "topic");
+    match check.document.spots.contains_key(&name) {
+        true => name,
+        false => at,
+    }
+}
+
+/// Whether a route selects a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Selects {
+    /// It may.
+    Something,
+    /// It cannot.
+    Nothing,
+}
+
+fn is_illegal(pattern: &str) -> bool {
+    let by_look = language::can_match(pattern);
+    let by_search = || {
+        let all = language::patterns(&[pattern]);
+        all.is_ok_and(|all| language::shortest(&all, MAX_NAME).is_none())
+    };
+    by_look.map_or_else(by_search, |can| !can)
+}
+
+/// Dead letters that another route copies on without naming their topic. `returning` are pairs of routes that
+/// are reported already.
+pub fn dead_letters(
+    network: &Network<'_>,
+    returning: &BTreeSet<(String, String)>,
+    check: &mut Check<'_>,
+) {
+    let mut told = BTreeSet::new();
+    for writer in &network.flows {
+        let Some(topic) = writer.route.dead_letter.as_deref() else {
+            continue;
+        };
+        for reader in network.readers_of(writer.target_id) {
+            let pair = (writer.route.name.to_string(), reader.route.name.to_string());
+            let Some(pattern) = reader.selection.topics.selects(topic) else {
+                continue;
+            };
+            let topics = reader.selection.topics;
+            let index = topics
+                .include
+                .iter()
+                .position(|r| r.as_str() == pattern.as_str());
+            let index = index.unwrap_or_default();
+            let literal = topics
+                .include_patterns
+                .get(index)
+                .map(|p| language::head(p));
+            let literal = literal.is_some_and(|head| head == language::Head::whole(topic));
+            if literal || returning.contains(&pair) || !told.insert(pair) {
+                continue;
+            }
+            let of_reader = pointer::child("/routes", reader.route.name.as_str());
+            let include = pointer::child(&pointer::child(&of_reader, "topics"), "include");
+            let of_writer = pointer::child("/routes", writer.route.name.as_str());
+            let written = pointer::child(&pointer::child(&of_writer, "dead_letter"), "topic");
+            let place = check.document.place(&written);
+            let message = format!(
+                "this pattern selects the dead letters of route `{}`: they are copied on to {}",
+                writer.route.name, reader.target.name
+            );
+            let here = check.document.place(&pointer::item(&include, index));
+            let warning = Diagnostic::new(Code::DeadLettersCopied, here, message);
+            check.report(warning.related(place, "written here").help(
+                "put the dead-letter topic under `exclude:`; to copy it on purpose, name it literally",
+            ));
+        }
+    }
+}
