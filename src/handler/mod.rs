@@ -83,6 +83,8 @@ pub enum FailureCode {
     DeniedTopic,
     /// A codec refused the bytes.
     Codec,
+    /// Two fields would get the same name.
+    Collision,
     /// The step panicked.
     Panic,
     /// The target refuses this record: larger than the topic takes.
@@ -108,6 +110,7 @@ impl FailureCode {
             FailureCode::Expression => "expression",
             FailureCode::DeniedTopic => "denied_topic",
             FailureCode::Codec => "codec",
+            FailureCode::Collision => "collision",
             FailureCode::Panic => "panic",
             FailureCode::RecordTooLarge => "record_too_large",
             FailureCode::InvalidRecord => "invalid_record",

@@ -1,5 +1,6 @@
 //! The parts of the JSON Schema that types alone do not say.
 
+use super::reformat::cast::TYPES;
 use super::reformat::recode::CODECS;
 use super::reformat::timestamp::UNITS;
 use super::{operator, predicate};
@@ -183,6 +184,21 @@ pub(super) fn codecs(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Paths with a type each.
+pub(super) fn types(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {r"^(key|value)([.\[].+)?$": {"enum": TYPES}},
+        "additionalProperties": false,
+    })
+}
+
+/// The word that says that a step does its work.
+pub(super) fn always(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"const": true})
+}
+
 /// `now`, a shift, or where the time stands.
 pub(super) fn timestamp(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -256,6 +272,10 @@ mod tests {
             {"reformat": {"timestamp": {"from": "header.t", "unit": "%Y-%m-%d"}}},
             {"reformat": {"decode": {"value": "gzip", "header.x": "hex"}}},
             {"reformat": {"encode": {"value.a[*]": "json", "key": "base64"}}},
+            {"reformat": {"cast": {"value.a[*]": "int", "key.b": "string"}}},
+            {"reformat": {"flatten": {"separator": "."}}},
+            {"reformat": {"flatten": {}}},
+            {"reformat": {"envelope": true}},
             {"use": "mine"},
         ]);
         let validator = validator();
@@ -294,6 +314,10 @@ mod tests {
             json!({"reformat": {"decode": {}}}),
             json!({"reformat": {"decode": {"value.x": "base46"}}}),
             json!({"reformat": {"encode": {"topic": "hex"}}}),
+            json!({"reformat": {"cast": {"value.x": "decimal"}}}),
+            json!({"reformat": {"cast": {"header.x": "int"}}}),
+            json!({"reformat": {"flatten": {"separator": ""}}}),
+            json!({"reformat": {"envelope": false}}),
             json!({"use": "x", "on_error": "abort_route"}),
         ] {
             assert!(!validator.is_valid(&json!([step])), "{step}");

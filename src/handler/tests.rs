@@ -1,7 +1,9 @@
 //! Tests of whole chains: words of the grammar by what they do to a record.
 
+mod casts;
 mod chains;
 mod codecs;
+mod envelopes;
 mod masks;
 mod properties;
 mod reformats;

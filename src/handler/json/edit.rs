@@ -6,24 +6,29 @@
 use super::Segment;
 use super::scan::{self, Member, Span};
 use super::text;
+use crate::handler::limit::RecordLimit;
 use crate::handler::{Failure, FailureCode};
 
 /// Spans of a document with what replaces them.
-type Edits = Vec<(Span, Vec<u8>)>;
+pub(super) type Edits = Vec<(Span, Vec<u8>)>;
 
 /// Replaces everything that `path` matches by what `change` makes of it, `None` leaving it as it
 /// is. `None` if nothing changes.
 ///
 /// # Errors
-/// Not JSON, nested too deep, or what `change` fails with.
+/// Not JSON, nested too deep, more new bytes than `limit`, or what `change` fails with.
 pub(crate) fn replace(
     document: &[u8],
     path: &[Segment],
+    limit: RecordLimit,
     mut change: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>, Failure>,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let mut edits = Edits::new();
+    let mut bytes = 0;
     for span in scan::every(document, path)? {
         if let Some(new) = change(&document[span.clone()])? {
+            bytes += new.len();
+            limit.check_bytes(bytes)?;
             edits.push((span, new));
         }
     }
@@ -118,7 +123,7 @@ fn is_named(document: &[u8], member: &Member, name: &str) -> bool {
 }
 
 /// Applies `edits`; cuts of neighbours may overlap.
-fn apply(document: &[u8], mut edits: Edits) -> Option<Vec<u8>> {
+pub(super) fn apply(document: &[u8], mut edits: Edits) -> Option<Vec<u8>> {
     if edits.is_empty() {
         return None;
     }

@@ -2,6 +2,7 @@
 //! tree and written anew, so what a step does not touch stays as it was spelled.
 
 pub(crate) mod edit;
+pub(crate) mod flat;
 pub(crate) mod number;
 pub(crate) mod scan;
 pub(crate) mod splice;

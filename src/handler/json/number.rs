@@ -39,6 +39,25 @@ pub(crate) fn scaled(text: &str, exponent: i64) -> Option<i64> {
     i64::try_from(floor).ok()
 }
 
+/// Whether `text` is a number in JSON's spelling without a fraction, `1.0` and `1e2` among them.
+pub(crate) fn is_whole(text: &str) -> bool {
+    Decimal::parse(text).is_some_and(|d| d.places_after_point() == 0)
+}
+
+/// The whole number `text` in full digits; `None` if they are more than a thousand.
+pub(crate) fn digits_of_whole(text: &str) -> Option<String> {
+    let decimal = Decimal::parse(text)?;
+    if decimal.significant.is_empty() {
+        return Some("0".to_owned());
+    }
+    let places = usize::try_from(decimal.magnitude)
+        .ok()
+        .filter(|p| *p <= 1000)?;
+    let sign = if decimal.negative { "-" } else { "" };
+    let digits: String = decimal.digits().map(char::from).collect();
+    Some(format!("{sign}{digits:0<places$}"))
+}
+
 impl<'t> Decimal<'t> {
     /// `text` as a number, `None` if it is not one in JSON's spelling.
     pub(crate) fn parse(text: &'t str) -> Option<Self> {
@@ -76,6 +95,15 @@ impl<'t> Decimal<'t> {
             significant,
             magnitude: exponent.saturating_add(point).saturating_sub(zeros),
         }
+    }
+
+    /// How many digits there are behind the point, zeros at the end not counted.
+    fn places_after_point(self) -> i64 {
+        if self.significant.is_empty() {
+            return 0;
+        }
+        let digits = i64::try_from(self.digits().count()).unwrap_or(i64::MAX);
+        digits.saturating_sub(self.magnitude).max(0)
     }
 
     /// Orders by value.
@@ -195,6 +223,32 @@ mod tests {
         for (text, exponent, expected) in rows {
             assert_eq!(scaled(text, exponent), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_written_in_full() {
+        let rows = [
+            ("1e2", Some("100")),
+            ("1.50e1", Some("15")),
+            ("-1.0", Some("-1")),
+            ("-0.0", Some("0")),
+            ("0e9", Some("0")),
+            (
+                "123456789012345678901234567890.0",
+                Some("123456789012345678901234567890"),
+            ),
+            ("1.5", None),
+            ("1e-1", None),
+            ("15e-2", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(is_whole(text), expected.is_some(), "{text}");
+            let digits = is_whole(text).then(|| digits_of_whole(text)).flatten();
+            assert_eq!(digits.as_deref(), expected, "{text}");
+        }
+        assert_eq!(digits_of_whole("1e1000"), None);
+        assert_eq!(digits_of_whole("1e999").map(|d| d.len()), Some(1000));
+        assert!(is_whole("1e999999999999"));
     }
 
     #[test]

@@ -30,14 +30,13 @@ impl Body {
     /// Compiles the one of them that `spec` has, reporting mistakes at `place`.
     pub(super) fn compile(spec: &ReformatSpec, place: &Place<'_>) -> Option<Self> {
         if let Some(rekey) = &spec.rekey {
-            return compile_rekey(rekey, &place.child("rekey").child("from"));
+            return compile_rekey(rekey, &place.child("from"));
         }
         if let Some(name) = &spec.hoist {
             return Some(Self::Hoist(text::encoded(name)));
         }
         let path = spec.extract.as_deref().unwrap_or_default();
-        let place = place.child("extract");
-        match single(path, &place)? {
+        match single(path, place)? {
             path @ Path::Value(_) if !path.segments().is_empty() => Some(Self::Extract(path)),
             _ => place.fault("a field of the value is expected, such as `value.after`"),
         }
@@ -72,7 +71,7 @@ impl Body {
             Self::ArrayKey(paths) => record.key = Some(Cow::Owned(array(paths, record)?)),
             Self::Hoist(name) => {
                 if let Some(value) = record.value.as_deref() {
-                    let span = scan::root(value)?;
+                    let span = scan::root_at(value, 1)?;
                     let hoisted = [b"{", name.as_slice(), b":", &value[span], b"}"].concat();
                     record.value = Some(Cow::Owned(hoisted));
                 }

@@ -3,6 +3,7 @@
 
 use crate::handler::fault::Place;
 use crate::handler::json::edit;
+use crate::handler::limit::RecordLimit;
 use crate::handler::path::Path;
 use crate::handler::{Failure, Reads};
 use crate::record::Record;
@@ -47,10 +48,12 @@ pub(super) fn reads(path: &Path) -> Reads {
 /// Changes everything in `record` that `path` matches.
 ///
 /// # Errors
-/// A path into a key or value that is not JSON, or what `change` fails with.
+/// A path into a key or value that is not JSON, more new bytes than `limit`, or what `change`
+/// fails with.
 pub(super) fn change(
     record: &mut Record<'_>,
     path: &Path,
+    limit: RecordLimit,
     change: &impl Change,
 ) -> Result<(), Failure> {
     let (document, segments) = match path {
@@ -65,7 +68,7 @@ pub(super) fn change(
         *document = change.bytes(bytes)?.map(Cow::Owned);
         return Ok(());
     }
-    let changed = edit::replace(bytes, segments, |token| match token {
+    let changed = edit::replace(bytes, segments, limit, |token| match token {
         b"null" => Ok(None),
         token => change.json(token, segments.len()),
     })?;

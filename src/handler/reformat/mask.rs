@@ -3,6 +3,7 @@
 use super::every::{self, Change};
 use crate::handler::fault::Place;
 use crate::handler::json::text;
+use crate::handler::limit::RecordLimit;
 use crate::handler::path::{Field, Path};
 use crate::handler::spec::{MaskSpec, MaskWith};
 use crate::handler::{Failure, FailureCode, Reads};
@@ -63,9 +64,9 @@ impl Mask {
     }
 
     /// Masks everything that the fields match in `record`.
-    pub(super) fn apply(&self, record: &mut Record<'_>) -> Result<(), Failure> {
+    pub(super) fn apply(&self, record: &mut Record<'_>, limit: RecordLimit) -> Result<(), Failure> {
         for path in &self.fields {
-            every::change(record, path, &self.method)?;
+            every::change(record, path, limit, &self.method)?;
         }
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Recode {
             recode: self,
             limit,
         };
-        every::change(record, &self.path, &change)
+        every::change(record, &self.path, limit, &change)
     }
 }
 

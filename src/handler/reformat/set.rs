@@ -95,14 +95,14 @@ impl Assignment {
             }
             Path::Key(segments) => {
                 if let Some(key) = record.key.as_deref() {
-                    let json = self.source.json(record)?;
+                    let json = self.source.json_at(record, segments.len())?;
                     let changed = Site::find(key, segments)?.write(key, &json);
                     record.key = Some(Cow::Owned(changed));
                 }
             }
             path => {
                 if let Some(value) = record.value.as_deref() {
-                    let json = self.source.json(record)?;
+                    let json = self.source.json_at(record, path.segments().len())?;
                     let changed = Site::find(value, path.segments())?.write(value, &json);
                     record.value = Some(Cow::Owned(changed));
                 }
@@ -135,6 +135,13 @@ pub(super) fn set_header<'a>(record: &mut Record<'a>, name: &'a str, value: Opti
 fn compile_target(path: &str, place: &Place<'_>) -> Option<Path> {
     match Path::parse(path) {
         Ok(path) if path.has_each() => place.fault("`[*]` cannot be set"),
+        Ok(path) if path.segments().len() > scan::MAX_DEPTH => {
+            place.fault(format!("nested deeper than {}", scan::MAX_DEPTH))
+        }
+        Ok(Path::Header(name)) if name.ends_with('*') => place.fault_with_help(
+            "`*` at the end of a header's name stands in `unset` alone",
+            "name each header",
+        ),
         Ok(path @ (Path::Header(_) | Path::Key(_) | Path::Value(_))) => Some(path),
         Ok(Path::Topic) => {
             place.fault_with_help("`set` writes no topic", "use `rename: { topic: … }`")
@@ -201,6 +208,15 @@ impl Source {
                 Ok(value.bytes().map(|bytes| Cow::Owned(bytes.into_owned())))
             }
         }
+    }
+
+    /// As JSON that will stand `depth` arrays and objects deep.
+    fn json_at(&self, record: &Record<'_>, depth: usize) -> Result<Cow<'_, [u8]>, Failure> {
+        let json = self.json(record)?;
+        if let Some(b'{' | b'[') = json.first() {
+            scan::root_at(&json, depth)?;
+        }
+        Ok(json)
     }
 
     /// As JSON.

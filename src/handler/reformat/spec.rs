@@ -42,24 +42,26 @@ pub struct ReformatSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::codecs")]
     pub encode: Option<Entries>,
+    /// Makes fields values of another type: `string`, `int`, `float` or `bool`. What would lose
+    /// something fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::types")]
+    pub cast: Option<Entries>,
+    /// Makes the nested objects of the value one level; arrays stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flatten: Option<FlattenSpec>,
     /// Puts the value into an object under this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hoist: Option<String>,
     /// The field at this path becomes the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extract: Option<String>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub cast: Option<Value>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub flatten: Option<Value>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub envelope: Option<Value>,
+    /// Makes the value `{"source":{cluster,topic,partition,offset,timestamp},"key":…,
+    /// "headers":[[name,value],…],"value":…}`: key and headers as texts, the value as the JSON that
+    /// it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::always")]
+    pub envelope: Option<bool>,
 }
 
 /// Hides what fields say. What is null, or not there, stays as it is.
@@ -129,6 +131,20 @@ pub enum WhenEmpty {
     Keep,
     /// The step fails with `absent`.
     Fail,
+}
+
+/// Makes the nested objects of the value one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlattenSpec {
+    /// What joins the names.
+    #[serde(default = "dot")]
+    #[schemars(length(min = 1))]
+    pub separator: String,
+}
+
+fn dot() -> String {
+    ".".to_owned()
 }
 
 /// Makes the key from fields.

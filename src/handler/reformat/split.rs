@@ -95,6 +95,7 @@ impl Split {
         let site = Site::find(&frame, self.into.segments())?;
         let mut bytes = 0;
         for (index, element) in elements.into_iter().enumerate() {
+            scan::root_at(&document[element.clone()], self.into.segments().len())?;
             let mut output = record.clone();
             output.value = Some(Cow::Owned(site.write(&frame, &document[element])));
             if let Some(name) = &self.index_header {

@@ -308,6 +308,7 @@ fn what_a_step_makes_is_limited() {
         json!({"set": {"value.a": "{value}", "value.b": "{value}"}}),
         json!({"set": {"header.a": "{value}{value}"}}),
         json!({"set": {"key": "{value}{value}{value}"}}),
+        json!({"mask": {"fields": ["value.l[*]"], "with": "hash", "key": "k"}}),
         json!({"hoist": "a-name-that-does-not-fit-any-more-into-the-record"}),
         json!({"split": {"array": "value.l", "into": "value.x", "carry": ["value.a", "value.l"]}}),
     ];

@@ -1,13 +1,14 @@
 //! What holds for every record, tried with many.
 
 use super::chains::bind;
-use crate::handler::Verdict;
 use crate::handler::json::{Segment, edit, scan, splice::Site};
 use crate::handler::sample::record;
+use crate::handler::{BoundChain, Verdict};
 use crate::record::{Headers, Record};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// JSON documents with few names, so that paths find something.
 fn documents() -> impl Strategy<Value = Value> {
@@ -96,6 +97,21 @@ fn spelled(document: &Value, pretty: bool) -> String {
     }
 }
 
+/// A bound chain for each step, compiled once for all cases.
+static CHAINS: LazyLock<Vec<(Value, BoundChain)>> = LazyLock::new(|| {
+    let bound = |step: Value| (step.clone(), bind(&json!([step])));
+    every_step().into_iter().map(bound).collect()
+});
+
+/// The same with a condition that never holds.
+static NEVER: LazyLock<Vec<BoundChain>> = LazyLock::new(|| {
+    let never = |mut step: Value| {
+        step["when"] = json!({"partition": 99});
+        bind(&json!([step]))
+    };
+    every_step().into_iter().map(never).collect()
+});
+
 /// Chains that use every word of the grammar.
 fn every_step() -> Vec<Value> {
     vec![
@@ -113,6 +129,10 @@ fn every_step() -> Vec<Value> {
         json!({"reformat": {"rekey": {"from": ["value.a", "key", "header.a"]}}}),
         json!({"reformat": {"rekey": {"from": "value", "as": "json"}}}),
         json!({"reformat": {"hoist": "a"}}),
+        json!({"reformat": {"cast": {"value.a": "int", "value.b[*]": "string", "key": "float"}}}),
+        json!({"reformat": {"cast": {"value": "bool"}}}),
+        json!({"reformat": {"flatten": {"separator": "."}}}),
+        json!({"reformat": {"envelope": true}}),
         json!({"reformat": {"decode": {"value.a": "json", "key": "base64"}}}),
         json!({"reformat": {"decode": {"value": "gzip"}}}),
         json!({"reformat": {"decode": {"value.a": "hex", "value.b[*]": "base64", "value.c": "gzip"}}}),
@@ -203,8 +223,7 @@ proptest! {
 
     #[test]
     fn no_chain_panics_and_a_failure_leaves_nothing(key in nullable_bytes(), value in nullable_bytes()) {
-        for step in every_step() {
-            let bound = bind(&json!([step]));
+        for (step, bound) in CHAINS.iter() {
             let mut out = Vec::new();
             let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut out);
             match outcome {
@@ -220,9 +239,7 @@ proptest! {
 
     #[test]
     fn a_step_whose_when_never_holds_is_the_identity(key in nullable_bytes(), value in nullable_bytes()) {
-        for mut step in every_step() {
-            step["when"] = json!({"partition": 99});
-            let bound = bind(&json!([step]));
+        for bound in NEVER.iter() {
             let mut out = Vec::new();
             let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut out);
             prop_assert_eq!(outcome, Ok(Verdict::Forward));
