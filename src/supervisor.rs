@@ -15,6 +15,7 @@ mod core;
 mod ending;
 pub mod event;
 pub mod flows;
+pub mod journal;
 mod leftover;
 pub mod meter;
 mod reload;
@@ -70,8 +71,10 @@ impl RejectedConfig {
     }
 }
 
-/// Loads the configuration: called at start and at each reload, on a thread that may block.
-pub type Load = Arc<dyn Fn() -> Result<LoadedConfig, RejectedConfig> + Send + Sync>;
+/// Loads a configuration as this process runs it: its own files at start and at each reload
+/// (`None`), or others for a plan. Called on threads that may block.
+pub type Load =
+    Arc<dyn Fn(Option<&[PathBuf]>) -> Result<LoadedConfig, RejectedConfig> + Send + Sync>;
 
 /// What the state machine wants done by its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +119,7 @@ pub async fn run(
 fn load_aside(load: &Load, events: EventSender) {
     let load = Arc::clone(load);
     tokio::task::spawn_blocking(move || {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load()));
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(None)));
         let result = caught.unwrap_or_else(|_| {
             Err(RejectedConfig {
                 first_error: "the configuration loader panicked; this is a bug in mirror".into(),

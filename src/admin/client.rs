@@ -43,11 +43,13 @@ pub struct Answer {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum Method<'a> {
     /// Reads.
     Get,
     /// Changes.
     Post,
+    /// Sends this JSON along.
+    PostJson(&'a str),
 }
 
 /// Asks the first process that listens at one of `places`.
@@ -56,7 +58,7 @@ pub enum Method {
 /// Nobody listens, or the answer does not come within `patience`.
 pub fn ask(
     places: &[PathBuf],
-    method: Method,
+    method: Method<'_>,
     path: &str,
     patience: Duration,
 ) -> Result<Answer, AskError> {
@@ -74,19 +76,22 @@ pub fn ask(
 
 fn converse(
     mut stream: UnixStream,
-    method: Method,
+    method: Method<'_>,
     path: &str,
     patience: Duration,
 ) -> io::Result<Answer> {
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    let verb = match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
+    let (verb, body) = match method {
+        Method::Get => ("GET", ""),
+        Method::Post => ("POST", ""),
+        Method::PostJson(body) => ("POST", body),
     };
     write!(
         stream,
-        "{verb} {path} HTTP/1.1\r\nHost: mirror\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        "{verb} {path} HTTP/1.1\r\nHost: mirror\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
     )?;
     let mut answer = String::new();
     stream.take(LONGEST_ANSWER).read_to_string(&mut answer)?;

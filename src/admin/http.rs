@@ -1,9 +1,11 @@
 //! The HTTP interface: what is read over TCP and the socket, and what only the socket may change.
 
+use super::plan::PlanRequest;
 use super::status::{Detail, Status, route_status};
 use super::{Desk, metrics, ready};
 use crate::config::spec::Name;
 use crate::supervisor::event::Steered;
+use crate::supervisor::journal::Happened;
 use crate::supervisor::{Event, ReloadVerdict};
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -51,13 +53,15 @@ pub(super) fn looking(desk: Desk) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
         .route("/api/v1/status", get(status))
+        .route("/api/v1/events", get(events))
         .route("/api/v1/routes/{name}", get(route))
         .with_state(desk)
 }
 
-/// What changes something.
+/// What changes something, or makes the process read files.
 pub(super) fn changing(desk: Desk) -> Router {
     Router::new()
+        .route("/api/v1/plan", post(plan))
         .route("/api/v1/reload", post(reload))
         .route("/api/v1/routes/{name}/pause", post(pause))
         .route("/api/v1/routes/{name}/resume", post(resume))
@@ -99,6 +103,22 @@ fn unknown_route(name: &str) -> Response {
         format!("no route is called {name}\n"),
     )
         .into_response()
+}
+
+async fn events(State(desk): State<Desk>) -> Json<Vec<Happened>> {
+    Json(desk.board.events())
+}
+
+async fn plan(State(desk): State<Desk>, Json(request): Json<PlanRequest>) -> Response {
+    let planned = tokio::task::spawn_blocking(move || desk.plan(&request)).await;
+    match planned {
+        Ok(Ok(page)) => Json(page).into_response(),
+        Ok(Err(refused)) => (StatusCode::CONFLICT, Json(refused)).into_response(),
+        Err(_) => {
+            let words = "the plan panicked; this is a bug in mirror\n";
+            (StatusCode::INTERNAL_SERVER_ERROR, words).into_response()
+        }
+    }
 }
 
 async fn reload(State(desk): State<Desk>) -> Response {

@@ -3,7 +3,7 @@
 //! It runs on a thread and runtime of its own, so that a busy process still answers its probes.
 
 use crate::config::spec::{AdminSpec, Name};
-use crate::supervisor::{Board, EventSender};
+use crate::supervisor::{Board, EventSender, Load};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 pub mod client;
 mod http;
 pub mod metrics;
+pub mod plan;
 pub mod ready;
 pub mod socket;
 pub mod status;
@@ -23,6 +24,8 @@ pub struct Desk {
     pub board: Arc<Board>,
     /// Where changing calls go.
     pub events: EventSender,
+    /// Loads a configuration as the process would, for plans.
+    pub load: Load,
 }
 
 /// Why the admin interface does not start.

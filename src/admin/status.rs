@@ -32,6 +32,12 @@ pub struct Status {
     pub applied_at: f64,
     /// Whether the files are watched.
     pub watching: bool,
+    /// What keeps changes of the files from being seen as they should.
+    #[serde(default)]
+    pub watch_troubles: Vec<String>,
+    /// Where the process differs from its file: routes that are paused by hand.
+    #[serde(default)]
+    pub drift: Vec<String>,
     /// The rejected configuration in the files, while they differ from what runs.
     pub rejected: Option<Rejection>,
     /// The last reload's verdict.
@@ -197,6 +203,8 @@ impl From<&Snapshot> for Status {
             hash: process.hash.clone(),
             applied_at: seconds(process.applied_at),
             watching: process.watch == Watch::On,
+            watch_troubles: process.watch_troubles.clone(),
+            drift: super::plan::paused(snapshot),
             rejected: process.rejected.clone(),
             last_reload: process.last_reload.clone().map(|(at, verdict)| LastReload {
                 at: seconds(at),

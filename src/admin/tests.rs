@@ -3,8 +3,10 @@ use crate::admin::client::{Answer, Method, ask};
 use crate::admin::status::Status;
 use crate::observe::{Counters, Reason, State};
 use crate::supervisor::event::Steered;
-use crate::supervisor::testing::{Fakes, name, route, spec};
-use crate::supervisor::{Event, Limits, LoadedConfig, ReloadVerdict, Signal, Supervisor};
+use crate::supervisor::testing::{Fakes, name, route, spec, tuned};
+use crate::supervisor::{
+    Event, Limits, LoadedConfig, RejectedConfig, ReloadVerdict, Signal, Supervisor,
+};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -18,6 +20,24 @@ struct Bench {
     _folder: tempfile::TempDir,
 }
 
+/// Loads `a` changed and no `b`, or rejects a file that is named.
+fn load() -> crate::supervisor::Load {
+    Arc::new(|files| match files {
+        None => Ok(LoadedConfig {
+            spec: Arc::new(spec(vec![tuned(&route("a"))])),
+            hash: "second".into(),
+            files: Vec::new(),
+            warnings: String::new(),
+        }),
+        Some(files) => Err(RejectedConfig {
+            first_error: format!("{}: no such file", files[0].display()),
+            rendered: String::new(),
+            hash: None,
+            files: Vec::new(),
+        }),
+    })
+}
+
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -27,6 +47,7 @@ impl Bench {
         let desk = Desk {
             board: board.clone(),
             events: events.clone(),
+            load: load(),
         };
         let admin = AdminSpec {
             listen: Some(([127, 0, 0, 1], 0).into()),
@@ -50,7 +71,7 @@ impl Bench {
         }
     }
 
-    fn ask(&self, method: Method, path: &str) -> Answer {
+    fn ask(&self, method: Method<'_>, path: &str) -> Answer {
         let places = [self.admin.socket().to_owned()];
         ask(&places, method, path, Duration::from_secs(20)).unwrap()
     }
@@ -206,9 +227,54 @@ fn a_busy_port_is_an_error_that_says_what_to_do() {
     let desk = Desk {
         board: Arc::new(Board::default()),
         events: EventSender::channel().0,
+        load: load(),
     };
     let error = Admin::start(&spec, &name("default"), desk)
         .unwrap_err()
         .to_string();
     assert!(error.contains("choose another address"), "{error}");
+}
+
+#[test]
+fn the_plan_that_is_shown_is_the_plan_that_is_applied() {
+    let mut bench = Bench::new();
+    let shown = bench.ask(Method::PostJson("{}"), "/api/v1/plan");
+    let shown: plan::PlanPage = serde_json::from_str(&shown.body).unwrap();
+    assert_eq!(
+        (shown.generation, shown.wanted_hash.as_str()),
+        (1, "second")
+    );
+    let t = shown.plan.tally;
+    assert_eq!((t.live, t.stop, t.keep), (1, 1, 0));
+    let now = Instant::now();
+    let (reply, mut verdict) = tokio::sync::oneshot::channel();
+    bench.supervisor.handle(Event::Reload { reply }, now);
+    bench.supervisor.handle(Event::Loaded(load()(None)), now);
+    bench.flows.last("a").take();
+    bench.flows.last("b").exit(crate::flow::FlowExit::Drained);
+    while let Ok(event) = bench.inbox.try_recv() {
+        bench.supervisor.handle(event, now);
+    }
+    let Ok(ReloadVerdict::Applied { plan, .. }) = verdict.try_recv() else {
+        panic!("not applied");
+    };
+    assert_eq!(*plan, shown.plan);
+    // And after it there is nothing left to do.
+    let again = bench.ask(Method::PostJson("{}"), "/api/v1/plan");
+    let again: plan::PlanPage = serde_json::from_str(&again.body).unwrap();
+    assert!(again.plan.is_empty() && again.generation == 2);
+    let events = bench.get("/api/v1/events").body;
+    assert!(events.contains("reload_applied"), "{events}");
+}
+
+#[test]
+fn a_plan_of_files_that_may_not_run_says_why() {
+    let bench = Bench::new();
+    let answer = bench.ask(Method::PostJson(r#"{"files":["/x.yaml"]}"#), "/api/v1/plan");
+    assert_eq!(answer.code, 409);
+    assert!(
+        answer.body.contains("/x.yaml: no such file"),
+        "{}",
+        answer.body
+    );
 }

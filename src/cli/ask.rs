@@ -14,7 +14,7 @@ pub(super) fn ask(
     args: &AskArgs,
     config: &[PathBuf],
     program: &Program,
-    method: Method,
+    method: Method<'_>,
     path: &str,
 ) -> Result<Answer, Exit> {
     let places = places(args, config, program)?;

@@ -62,7 +62,7 @@ pub enum Command {
     Run(RunArgs),
     /// Check the file offline and report every mistake at once
     Check(CheckArgs),
-    /// Show what a file would change
+    /// Show what a file would change about the running process
     Plan(PlanArgs),
     /// Make the running process load its file again, and wait for the verdict
     Reload(AskArgs),
@@ -140,15 +140,15 @@ pub struct CheckArgs {
 pub struct PlanArgs {
     /// Configuration files or folders
     pub files: Vec<PathBuf>,
-    /// Compare with this configuration instead of with nothing
+    /// Compare with this configuration instead of with the running process; may be repeated
     #[arg(long, value_name = "FILE")]
     pub against: Vec<PathBuf>,
-    /// How the result looks
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    pub format: OutputFormat,
     /// Exit 4 if something would change
     #[arg(long)]
     pub exit_code: bool,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub ask: AskArgs,
 }
 
 /// Whom to ask.

@@ -1,9 +1,14 @@
-//! `mirror plan`: what a file would change, as text or JSON.
+//! `mirror plan`: what a file would change about the running process, or about another file.
 
-use super::{ColorChoice, LoadRequest, NoDataLoss, OutputFormat, PlanArgs, Program, files, text};
+use super::{
+    ColorChoice, LoadRequest, NoDataLoss, OutputFormat, PlanArgs, Program, ask, files, text,
+};
+use crate::admin::client::Method;
+use crate::admin::plan::{NoPlan, PlanPage, PlanRequest};
 use crate::config::spec::Spec;
 use crate::exit::Exit;
 use crate::plan::{Plan, Report};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,36 +18,119 @@ pub(super) fn plan(
     color: ColorChoice,
     program: &Program,
 ) -> Exit {
-    let load = |files: Vec<PathBuf>| load(files, color, program);
-    let wanted = match files::find(args.files.clone(), config) {
-        Ok(files) => load(files),
-        Err(missing) => return text::fail(&missing, Exit::No),
+    let shown = match args.against.is_empty() {
+        true => against_process(args, &config, color, program).and_then(|page| {
+            let text = process_text(&page, color);
+            show(args, &page, &text).map(|()| page.plan)
+        }),
+        false => against_file(args, config, color, program).and_then(|report| {
+            let text = report.text(text::colour_of_stdout(color));
+            show(args, &report, &text).map(|()| report)
+        }),
     };
-    let against = match args.against.as_slice() {
-        [] => Ok(None),
-        some => load(some.to_vec()).map(Some),
-    };
-    let (wanted, against) = match (wanted, against) {
-        (Ok(wanted), Ok(against)) => (wanted, against),
-        (Err(exit), _) | (_, Err(exit)) => return exit,
-    };
-    let plan = Report::from(&Plan::between(against.as_deref(), &wanted));
-    match args.format {
-        OutputFormat::Text => text::out(&plan.text(text::colour_of_stdout(color))),
-        OutputFormat::Json => match serde_json::to_string_pretty(&plan) {
-            Ok(json) => text::out(&json),
-            Err(error) => return text::fail(&error.to_string(), Exit::Bug),
-        },
-        OutputFormat::Yaml => match serde_yaml::to_string(&plan) {
-            Ok(yaml) => text::out(&yaml),
-            Err(error) => return text::fail(&error.to_string(), Exit::Bug),
-        },
+    match shown {
+        Ok(report) => exit_of(&report, args),
+        Err(exit) => exit,
     }
-    match (plan.is_applicable(), plan.is_empty(), args.exit_code) {
+}
+
+fn exit_of(report: &Report, args: &PlanArgs) -> Exit {
+    match (report.is_applicable(), report.is_empty(), args.exit_code) {
         (false, _, _) => Exit::No,
         (true, false, true) => Exit::Changes,
-        _ => Exit::Done,
+        (true, _, _) => Exit::Done,
     }
+}
+
+fn show(args: &PlanArgs, value: &impl Serialize, words: &str) -> Result<(), Exit> {
+    let bug = |error: String| text::fail(&error, Exit::Bug);
+    match args.ask.format {
+        OutputFormat::Text => text::out(words),
+        OutputFormat::Json => {
+            text::out(&serde_json::to_string_pretty(value).map_err(|e| bug(e.to_string()))?);
+        }
+        OutputFormat::Yaml => {
+            text::out(&serde_yaml::to_string(value).map_err(|e| bug(e.to_string()))?);
+        }
+    }
+    Ok(())
+}
+
+/// Asks the process itself: it knows what it runs and which environment it has, and the answer is
+/// what a reload would apply.
+fn against_process(
+    args: &PlanArgs,
+    config: &[PathBuf],
+    color: ColorChoice,
+    program: &Program,
+) -> Result<PlanPage, Exit> {
+    // Beside a FILE, `-c` says only which process is meant.
+    let named = match args.files.is_empty() {
+        true => config.to_vec(),
+        false => args.files.clone(),
+    };
+    let files = match named.is_empty() {
+        true => Vec::new(),
+        false => files::find(named.clone(), Vec::new())
+            .map_err(|missing| text::fail(&missing, Exit::No))?,
+    };
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let request = PlanRequest {
+        files: files.into_iter().map(absolute).collect(),
+    };
+    let body =
+        serde_json::to_string(&request).map_err(|e| text::fail(&e.to_string(), Exit::Bug))?;
+    let asked = if config.is_empty() { &named } else { config };
+    let answer = ask::ask(
+        &args.ask,
+        asked,
+        program,
+        Method::PostJson(&body),
+        "/api/v1/plan",
+    );
+    let answer = answer.map_err(|unasked| match load(request.files, color, program) {
+        // Nobody to compare with is no reason to keep a mistake to ourselves.
+        Err(refused) if !named.is_empty() => refused,
+        _ => unasked,
+    })?;
+    if let Ok(page) = serde_json::from_str::<PlanPage>(&answer.body) {
+        return Ok(page);
+    }
+    match serde_json::from_str::<NoPlan>(&answer.body) {
+        Ok(refused) => {
+            eprintln!("{}", refused.error);
+            Err(Exit::No)
+        }
+        Err(_) => Err(text::fail(answer.body.trim(), Exit::Unreachable)),
+    }
+}
+
+fn process_text(page: &PlanPage, color: ColorChoice) -> String {
+    let short = |hash: &str| hash.get(..12).unwrap_or(hash).to_owned();
+    let mut words = format!(
+        "against generation {} ({}), with {}\n",
+        page.generation,
+        short(&page.running_hash),
+        short(&page.wanted_hash)
+    );
+    words += &page.plan.text(text::colour_of_stdout(color));
+    for route in &page.paused {
+        words += &format!("\nroute {route} is paused by hand; its changes hold when it is resumed");
+    }
+    words
+}
+
+fn against_file(
+    args: &PlanArgs,
+    config: Vec<PathBuf>,
+    color: ColorChoice,
+    program: &Program,
+) -> Result<Report, Exit> {
+    let found = files::find(args.files.clone(), config);
+    let wanted = found.map_err(|missing| text::fail(&missing, Exit::No))?;
+    let wanted = load(wanted, color, program)?;
+    let against = load(args.against.clone(), color, program)?;
+    Ok(Report::from(&Plan::between(Some(&against), &wanted)))
 }
 
 fn load(files: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<Arc<Spec>, Exit> {

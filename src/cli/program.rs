@@ -39,6 +39,16 @@ pub struct LoadRequest {
     pub colour: Colour,
 }
 
+impl LoadRequest {
+    /// The same for `files`, where some are named.
+    pub fn with(&self, files: Option<&[PathBuf]>) -> Self {
+        Self {
+            files: files.map_or_else(|| self.files.clone(), <[PathBuf]>::to_vec),
+            ..self.clone()
+        }
+    }
+}
+
 /// Whether settings that give up on a record on purpose are refused (`--no-data-loss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDataLoss {

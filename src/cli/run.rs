@@ -46,7 +46,7 @@ pub(super) fn run(
         colour,
     };
     let load = narrowed(Arc::clone(&program.load), request, narrow);
-    let first = match load() {
+    let first = match load(None) {
         Ok(first) => first,
         Err(rejected) => {
             eprintln!("{}", rejected.words());
@@ -98,6 +98,7 @@ async fn supervise(
     let desk = Desk {
         board: Arc::clone(&board),
         events: events.clone(),
+        load: Arc::clone(&load),
     };
     let admin = Admin::start(&first.spec.admin, &first.spec.group, desk)
         .map_err(|error| error.to_string())?;
@@ -124,11 +125,14 @@ pub(crate) fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> 
                 "not loaded until it settles; what runs goes on");
         }
         Seen::OnlyPolling { why } => {
-            tracing::warn!(
-                event = "watch_polls",
-                why,
-                "no file events: the files are looked at every few seconds"
-            );
+            let words = format!("looked at every few seconds, there are no file events: {why}");
+            tracing::warn!(event = "watch_polls", why, "{words}");
+            events.send(Event::WatchTrouble(words));
+        }
+        Seen::Undelivered { file, why } => {
+            let words = format!("{}: {why}", file.display());
+            tracing::warn!(event = "watch_undelivered", file = %file.display(), "{words}");
+            events.send(Event::WatchTrouble(words));
         }
     };
     let watch = FileWatch::start(Pace::settling(settle), seen);
@@ -210,8 +214,8 @@ impl Narrow {
 }
 
 fn narrowed(load: LoadFiles, request: LoadRequest, narrow: Narrow) -> Load {
-    Arc::new(move || {
-        let loaded = load(&request)?;
+    Arc::new(move |files| {
+        let loaded = load(&request.with(files))?;
         match narrow.apply(&loaded.spec) {
             Ok(spec) => Ok(LoadedConfig {
                 spec: Arc::new(spec),

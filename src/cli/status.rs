@@ -122,6 +122,15 @@ impl Page {
                 rejected.error
             );
         }
+        for trouble in &status.watch_troubles {
+            page += &format!("watching the files: {trouble}\n");
+        }
+        if !status.drift.is_empty() {
+            page += &format!(
+                "differs from the file: paused by hand: {}\n",
+                status.drift.join(", ")
+            );
+        }
         let mut rows = vec![header()];
         let mut notes = String::new();
         for (name, route) in &status.routes {

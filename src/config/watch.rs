@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+mod mounts;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,13 @@ pub enum Seen {
     OnlyPolling {
         /// The watcher's words.
         why: String,
+    },
+    /// A file stands where changes of it may never arrive.
+    Undelivered {
+        /// The file.
+        file: PathBuf,
+        /// Why, and what to do.
+        why: &'static str,
     },
 }
 
@@ -193,6 +201,9 @@ impl Watching {
         }
         self.files = files;
         self.watch_directories();
+        for trouble in mounts::troubles(&self.files, &mounts::table()) {
+            (self.seen)(trouble);
+        }
         self.touched(Why::NewFiles, Instant::now());
     }
 

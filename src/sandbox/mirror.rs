@@ -35,8 +35,8 @@ impl Mirror {
             colour: Colour::Off,
         };
         let loader = Arc::clone(&program.load);
-        let load: Load = Arc::new(move || loader(&request));
-        let first = load().map_err(|rejected| rejected.words().to_owned())?;
+        let load: Load = Arc::new(move |files| loader(&request.with(files)));
+        let first = load(None).map_err(|rejected| rejected.words().to_owned())?;
         let (events, inbox) = EventSender::channel();
         let (tell, outcome) = channel();
         let mirror = Self {
@@ -109,6 +109,7 @@ impl Parts {
         let desk = Desk {
             board: self.board.clone(),
             events: self.events.clone(),
+            load: self.load.clone(),
         };
         let _admin = Admin::start(&self.first.spec.admin, &self.first.spec.group, desk)
             .map_err(|error| error.to_string())?;

@@ -1,10 +1,11 @@
 //! What the supervisor lets others see: one snapshot, replaced as a whole.
 
+use super::journal::{Happened, Journal};
 use super::leftover::FlowId;
 use super::meter::Rate;
 use super::totals::Totals;
 use super::verdict::ReloadVerdict;
-use crate::config::spec::{Name, Watch};
+use crate::config::spec::{Name, Spec, Watch};
 use crate::observe::{Condition, FlowView, Reason, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +51,10 @@ pub struct ProcessView {
     pub reloads_rejected: u64,
     /// Whether the file is watched.
     pub watch: Watch,
+    /// What keeps changes of the files from being seen as they should.
+    pub watch_troubles: Vec<String>,
+    /// The configuration that runs.
+    pub spec: Option<Arc<Spec>>,
 }
 
 /// A configuration that may not run.
@@ -145,6 +150,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Board {
     snapshot: Mutex<Arc<Snapshot>>,
+    journal: Mutex<Journal>,
 }
 
 impl Default for Board {
@@ -162,12 +168,15 @@ impl Default for Board {
             reloads_applied: 0,
             reloads_rejected: 0,
             watch: Watch::Off,
+            watch_troubles: Vec::new(),
+            spec: None,
         };
         Self {
             snapshot: Mutex::new(Arc::new(Snapshot {
                 process,
                 routes: BTreeMap::new(),
             })),
+            journal: Mutex::default(),
         }
     }
 }
@@ -176,6 +185,28 @@ impl Board {
     /// The newest snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.lock())
+    }
+
+    /// What happened lately, oldest first.
+    pub fn events(&self) -> Vec<Happened> {
+        self.journal().events()
+    }
+
+    /// Writes in the journal.
+    pub fn note(&self, event: &str, route: Option<&Name>, text: String) {
+        self.journal().note(event, route, text);
+    }
+
+    /// Notes the routes whose state has changed since the last time.
+    pub fn note_states(&self) {
+        let snapshot = self.snapshot();
+        self.journal().compare(&snapshot.routes);
+    }
+
+    fn journal(&self) -> std::sync::MutexGuard<'_, Journal> {
+        self.journal
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Replaces the snapshot.

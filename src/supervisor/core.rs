@@ -122,7 +122,7 @@ pub struct Supervisor {
     pub(super) reloads: Reloads,
     pub(super) ending: Option<Ending>,
     pub(super) effects: Vec<Effect>,
-    board: Arc<Board>,
+    pub(super) board: Arc<Board>,
     next_sample: Instant,
 }
 
@@ -195,6 +195,12 @@ impl Supervisor {
             Event::Reload { reply } => self.ask_reload(Some(reply), now),
             Event::Loaded(result) => self.loaded(result, now),
             Event::FlowExited { route, run, exit } => self.flow_exited(&route, run, exit, now),
+            Event::WatchTrouble(words) => {
+                if !self.process.watch_troubles.contains(&words) {
+                    self.board.note("watch_trouble", None, words.clone());
+                    self.process.watch_troubles.push(words);
+                }
+            }
             Event::SettingsTaken { route, run } => {
                 if let Some(route) = self.routes.get_mut(&route) {
                     route.taken(run);
@@ -218,6 +224,7 @@ impl Supervisor {
         if self.next_sample <= now {
             self.next_sample = now + SAMPLE_EVERY;
             self.routes.values_mut().for_each(|route| route.sample(now));
+            self.board.note_states();
         }
         self.advance(now);
     }
@@ -301,6 +308,7 @@ impl Supervisor {
 
     /// Replaces what others see.
     fn publish(&mut self) {
+        self.process.spec.clone_from(&self.running);
         self.process.group = self.running.as_ref().map(|spec| spec.group.clone());
         let routes = self.routes.iter();
         self.board.publish(Snapshot {

@@ -13,6 +13,8 @@ pub enum Event {
     Signal(Signal),
     /// A watched file may have changed.
     FileChanged,
+    /// Changes of the files will be seen late, or not at all.
+    WatchTrouble(String),
     /// Somebody asks for a reload and waits for its verdict.
     Reload {
         /// Where the verdict goes.

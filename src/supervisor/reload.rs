@@ -312,6 +312,7 @@ impl Supervisor {
         tracing::info!(
             event = "reload_applied",
             generation = self.process.generation, routes = %one_line(&verdict), "reload applied");
+        self.board.note("reload_applied", None, verdict.to_string());
         self.process.reloads_applied += 1;
         self.process.last_reload = Some((SystemTime::now(), verdict.clone()));
         self.reloads.answer(applying.replies, &verdict);
@@ -331,6 +332,7 @@ impl Supervisor {
         }
         tracing::error!(event = "reload_rejected", generation = self.process.generation, %error,
             "the new configuration is rejected, what runs goes on");
+        self.board.note("reload_rejected", None, error.clone());
         self.process.reloads_rejected += 1;
         self.process.last_reload = Some((at, verdict.clone()));
         let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH);

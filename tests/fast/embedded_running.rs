@@ -161,7 +161,7 @@ impl Supervised {
         log();
         let program = link::embedding(file.environment.clone());
         let (path, loader) = (file.path(), program.clone());
-        let load: Load = Arc::new(move || load(&loader, &path));
+        let load: Load = Arc::new(move |_| load(&loader, &path));
         let (events, inbox) = EventSender::channel();
         let board = Arc::new(Board::default());
         let first = file.load();

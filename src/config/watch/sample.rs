@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Links followed from a file at most, as many as Linux does.
 const LONGEST_CHAIN: usize = 40;
@@ -97,30 +97,57 @@ fn yaml_names(directory: &Path) -> Vec<std::ffi::OsString> {
     names
 }
 
-/// The directories in which something happens when one of `files` changes: that of the file, and
-/// those of everything that it links to.
+/// The directories in which something happens when one of `files` changes: that of the file itself,
+/// and those of every link on the way to it, be it the file or a folder above it that is one. Where a
+/// folder is gone, the nearest one above it that is there tells of its return.
 pub(super) fn directories(files: &[PathBuf]) -> BTreeSet<Directory> {
     let mut found = BTreeSet::new();
     for file in files {
-        let mut path = file.clone();
-        for _ in 0..LONGEST_CHAIN {
-            let parent = match path.parent() {
-                Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-                Some(parent) => parent,
-                None => break,
-            };
-            if let Ok(metadata) = fs::metadata(parent) {
-                found.insert(Directory {
-                    path: parent.to_owned(),
-                    device: metadata.dev(),
-                    inode: metadata.ino(),
-                });
-            }
-            match fs::read_link(&path) {
-                Ok(target) => path = parent.join(target),
-                Err(_) => break,
-            }
-        }
+        let mut links = LONGEST_CHAIN;
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        walk(&whole, &mut links, &mut found);
     }
     found
+}
+
+fn walk(path: &Path, links: &mut usize, found: &mut BTreeSet<Directory>) {
+    let mut here = PathBuf::new();
+    let mut rest = path.components();
+    while let Some(step) = rest.next() {
+        let next = match step {
+            // What is above a folder that was reached through a link is above the folder itself.
+            Component::ParentDir => {
+                here.pop();
+                continue;
+            }
+            step => here.join(step),
+        };
+        let Ok(target) = fs::read_link(&next) else {
+            if !next.exists() {
+                note(&here, found);
+                return;
+            }
+            here = next;
+            continue;
+        };
+        note(&here, found);
+        *links = links.saturating_sub(1);
+        if *links > 0 {
+            walk(&here.join(target).join(rest.as_path()), links, found);
+        }
+        return;
+    }
+    if let Some(parent) = here.parent() {
+        note(parent, found);
+    }
+}
+
+fn note(directory: &Path, found: &mut BTreeSet<Directory>) {
+    if let Ok(metadata) = fs::metadata(directory) {
+        found.insert(Directory {
+            path: directory.to_owned(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        });
+    }
 }

@@ -216,3 +216,196 @@ impl Deaf {
         self.seen.recv_timeout(PATIENCE).expect("the poll sees it")
     }
 }
+
+// --- twenty of each kind -------------------------------------------------------------------------
+
+const TIMES: u32 = 20;
+
+/// Quiet for a moment is enough: what is tested is that nothing is missed.
+fn quick() -> Pace {
+    Pace {
+        settle: Duration::from_millis(5),
+        ..by_events()
+    }
+}
+
+impl Bench {
+    /// Makes each of twenty changes, and sees each.
+    fn twenty(&self, mut change: impl FnMut(&Path, u32)) {
+        for n in 0..TIMES {
+            change(self.folder.path(), n);
+            self.changed();
+            let now = Sample::take(&[self.file()], &BTreeSet::new());
+            assert!(
+                matches!(now, Sample::Settled(_)),
+                "reported half-way: {now:?}"
+            );
+        }
+        self.quiet();
+    }
+
+    /// Nothing more is seen: a report is never repeated.
+    fn quiet(&self) {
+        let more = self.seen.recv_timeout(Duration::from_millis(50));
+        assert!(more.is_err(), "{more:?}");
+    }
+}
+
+#[test]
+fn twenty_renames() {
+    let bench = Bench::new(quick(), plain);
+    bench.twenty(|_, n| bench.replace(&format!("version {n}")));
+}
+
+#[test]
+fn twenty_slow_writes_in_place() {
+    let bench = Bench::new(quick(), plain);
+    for n in 0..TIMES {
+        let mut file = fs::File::create(bench.file()).unwrap();
+        assert!(
+            matches!(bench.next(), Seen::Unsettled { .. }),
+            "an empty file is not a change"
+        );
+        std::io::Write::write_all(&mut file, format!("version {n}").as_bytes()).unwrap();
+        bench.changed();
+    }
+}
+
+#[test]
+fn twenty_config_map_swaps() {
+    let version = |folder: &Path, n: u32| {
+        let dated = folder.join(format!("..2026_{n}"));
+        fs::create_dir(&dated).unwrap();
+        fs::write(dated.join("mirror.yaml"), format!("version {n}")).unwrap();
+        symlink(format!("..2026_{n}"), folder.join("..data_tmp")).unwrap();
+        fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
+        let old = n.checked_sub(1).map(|n| folder.join(format!("..2026_{n}")));
+        old.map(fs::remove_dir_all).transpose().unwrap();
+    };
+    let bench = Bench::new(quick(), |folder| {
+        version(folder, 0);
+        symlink("..data/mirror.yaml", folder.join("mirror.yaml")).unwrap();
+    });
+    bench.twenty(|folder, n| version(folder, n + 1));
+}
+
+/// Watches a file in a folder that the test may take away.
+fn inside(pace: Pace, prepare: impl Fn(&Path)) -> (Bench, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    let file = folder.path().join("config/mirror.yaml");
+    let (sender, seen) = channel();
+    let watch = FileWatch::start(pace, move |s| drop(sender.send(s))).unwrap();
+    watch.follow(vec![file.clone()], None);
+    let bench = Bench {
+        watch,
+        seen,
+        folder,
+    };
+    bench.changed();
+    (bench, file)
+}
+
+#[test]
+fn twenty_times_the_folder_is_deleted_and_made_again() {
+    let make = |folder: &Path, n: u32| {
+        fs::create_dir(folder.join("config")).unwrap();
+        fs::write(folder.join("config/mirror.yaml"), format!("version {n}")).unwrap();
+    };
+    let (bench, _) = inside(quick(), |folder| make(folder, 0));
+    for n in 0..TIMES {
+        fs::remove_dir_all(bench.folder.path().join("config")).unwrap();
+        assert!(
+            matches!(bench.next(), Seen::Unsettled { .. }),
+            "gone is not changed"
+        );
+        make(bench.folder.path(), n + 1);
+        bench.changed();
+    }
+    bench.quiet();
+}
+
+#[test]
+fn twenty_swaps_of_a_link_to_the_folder() {
+    // config -> current -> v1: the link in the middle is what a deployment swaps.
+    let version = |folder: &Path, n: u32| {
+        let named = format!("v{n}");
+        fs::create_dir(folder.join(&named)).unwrap();
+        fs::write(folder.join(&named).join("mirror.yaml"), &named).unwrap();
+        symlink(&named, folder.join("new")).unwrap();
+        fs::rename(folder.join("new"), folder.join("current")).unwrap();
+    };
+    let (bench, file) = inside(quick(), |folder| {
+        version(folder, 0);
+        symlink("current", folder.join("config")).unwrap();
+    });
+    for n in 1..=TIMES {
+        version(bench.folder.path(), n);
+        bench.changed();
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("v{n}"));
+    }
+    bench.quiet();
+}
+
+#[test]
+fn twenty_changes_that_send_no_event() {
+    let pace = Pace {
+        poll: Duration::from_millis(5),
+        ..quick()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mirror.yaml");
+    fs::write(&file, "one").unwrap();
+    let mut deaf = bench_without_watcher(pace, file.clone());
+    for n in 0..TIMES {
+        let change = || fs::write(folder.path().join("next"), n.to_string()).unwrap();
+        let put = || fs::rename(folder.path().join("next"), &file).unwrap();
+        assert_eq!(deaf.next_after(|| (change(), put()).1), Seen::Changed);
+    }
+}
+
+#[test]
+fn a_thousand_quick_saves_end_with_the_last_one() {
+    let pace = Pace {
+        longest: Duration::from_millis(50),
+        ..quick()
+    };
+    let bench = Bench::new(pace, plain);
+    let begun = Instant::now();
+    for n in 0..1000 {
+        bench.replace(&format!("version {n}"));
+    }
+    let last = Sample::take(&[bench.file()], &BTreeSet::new());
+    // However many were seen on the way, there is one after the last save, and then no more.
+    let mut seen = 0;
+    while bench.seen.recv_timeout(Duration::from_millis(200)).is_ok() {
+        seen += 1;
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    assert!((1..=1000).contains(&seen), "{seen}");
+    assert_eq!(Sample::take(&[bench.file()], &BTreeSet::new()), last);
+    bench.replace("after");
+    bench.changed();
+}
+
+#[test]
+fn a_watcher_that_fails_is_said_and_the_poll_goes_on() {
+    let pace = Pace {
+        poll: Duration::from_millis(5),
+        ..quick()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mirror.yaml");
+    fs::write(&file, "one").unwrap();
+    let mut deaf = bench_without_watcher(pace, file.clone());
+    let failed = Message::WatcherFailed("no space left on device".into());
+    deaf._messages.send(failed).unwrap();
+    let Ok(Seen::OnlyPolling { why }) = deaf.seen.recv_timeout(PATIENCE) else {
+        panic!("it is not said");
+    };
+    assert_eq!(why, "no space left on device");
+    assert_eq!(
+        deaf.next_after(|| fs::write(&file, "two").unwrap()),
+        Seen::Changed
+    );
+}

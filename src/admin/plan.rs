@@ -1,0 +1,76 @@
+//! What a configuration would change about this process: the same difference that a reload applies,
+//! against the generation that runs and not against a file that may have changed since.
+
+use super::Desk;
+use crate::observe::State;
+use crate::plan::{Plan, Report};
+use crate::supervisor::RejectedConfig;
+use crate::supervisor::board::Snapshot;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What is asked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRequest {
+    /// The files to plan with, as absolute paths; none: those that the process runs with.
+    #[serde(default)]
+    pub files: Vec<PathBuf>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanPage {
+    /// The generation that runs.
+    pub generation: u64,
+    /// The hash of its files.
+    pub running_hash: String,
+    /// The hash of the files that it is compared with.
+    pub wanted_hash: String,
+    /// Routes that are paused by hand: changes of theirs hold when they are resumed.
+    pub paused: Vec<String>,
+    /// The difference.
+    #[serde(flatten)]
+    pub plan: Report,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoPlan {
+    /// Every error, rendered.
+    pub error: String,
+}
+
+impl Desk {
+    /// Loads and compares. Blocks: files are read and regexes compiled.
+    ///
+    /// # Errors
+    /// The files may not run.
+    pub(super) fn plan(&self, request: &PlanRequest) -> Result<PlanPage, NoPlan> {
+        let files = (!request.files.is_empty()).then_some(request.files.as_slice());
+        let wanted = (self.load)(files).map_err(|rejected: RejectedConfig| NoPlan {
+            error: rejected.words().to_owned(),
+        })?;
+        // After the load: what is applied meanwhile is what it is compared with.
+        let snapshot = self.board.snapshot();
+        let running = snapshot.process.spec.as_deref();
+        Ok(PlanPage {
+            generation: snapshot.process.generation,
+            running_hash: snapshot.process.hash.clone(),
+            wanted_hash: wanted.hash.clone(),
+            paused: paused(&snapshot),
+            plan: Report::from(&Plan::between(running, &wanted.spec)),
+        })
+    }
+}
+
+/// The routes that are held by hand.
+pub(super) fn paused(snapshot: &Snapshot) -> Vec<String> {
+    let held = snapshot.routes.iter().filter(|(_, route)| {
+        route
+            .held
+            .as_ref()
+            .is_some_and(|held| held.state == State::Paused)
+    });
+    held.map(|(name, _)| name.to_string()).collect()
+}
