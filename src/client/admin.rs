@@ -4,7 +4,9 @@
 //! loop and never a tokio worker (B106).
 
 use crate::client::consumer::LogContext;
-use crate::client::native::{self, CommittedPosition, OffsetAnswers, OffsetSpec, Queue, TopicIds};
+use crate::client::native::{
+    self, CommittedPosition, Membership, OffsetAnswers, OffsetSpec, Queue, TopicIds,
+};
 use crate::client::settings;
 use crate::config::spec::ClusterSpec;
 use crate::record::TopicPartition;
@@ -79,6 +81,15 @@ impl Observer {
         timeout: Duration,
     ) -> Result<Vec<(TopicPartition, CommittedPosition)>, AskError> {
         native::committed(&self.client, partitions, timeout).map_err(|code| code.to_string())
+    }
+
+    /// Whether anybody is in `group`.
+    ///
+    /// # Errors
+    /// The client's words; a failed question is not "nobody".
+    pub fn membership(&self, group: &str, timeout: Duration) -> Result<Membership, AskError> {
+        native::membership(&self.client, group, timeout)
+            .map_err(|(code, words)| format!("{code}: {words}"))
     }
 
     /// One offset of each partition.

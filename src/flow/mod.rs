@@ -2,7 +2,7 @@
 //!
 //! [`spawn`] builds it, a [`FlowHandle`] steers it, a [`FlowExit`] says how it ended.
 
-use crate::config::spec::{ClusterSpec, Name, RouteSpec};
+use crate::config::spec::{ClusterSpec, Name, RouteSpec, group_name};
 use crate::handler::Registry;
 use crate::observe::{FlowView, Reason};
 use crate::record::TopicPartition;
@@ -45,6 +45,13 @@ pub struct FlowSpec {
 impl FlowSpec {
     fn workers(&self) -> u8 {
         u8::try_from(self.route.threads.workers.get()).unwrap_or(u8::MAX)
+    }
+
+    /// The consumer group of this flow under the route's former name.
+    fn former_group(&self) -> Option<String> {
+        let was = self.route.was.as_ref()?;
+        let (source, target) = (&self.source.name, &self.target.name);
+        Some(group_name(&self.group, was, source, target))
     }
 
     /// What one worker may have in flight, in bytes.

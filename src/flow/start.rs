@@ -220,6 +220,7 @@ impl Parts {
             observer: self.observer.clone(),
             source: self.spec.source.clone(),
             group: self.group.clone(),
+            former: self.spec.former_group(),
             selection: route.topics.clone(),
             start: route.start,
             on_gap: route.on_gap,

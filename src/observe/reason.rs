@@ -11,6 +11,11 @@ pub enum Reason {
     ResolvingPositions,
     /// Another member of the group resolves the start of all partitions first (`engine.md` rule 7).
     AwaitingStart,
+    /// Somebody still works under the route's former name (`was:`), whose positions it takes over.
+    FormerNameInUse {
+        /// The consumer group of that name.
+        group: String,
+    },
     /// The owner of partition 0 creates or grows the target topic first (KIP-3).
     AwaitingTopic {
         /// The target topic.
@@ -136,6 +141,7 @@ impl Reason {
         match self {
             Reason::ResolvingPositions => "resolving_positions",
             Reason::AwaitingStart => "awaiting_start",
+            Reason::FormerNameInUse { .. } => "former_name_in_use",
             Reason::AwaitingTopic { .. } => "awaiting_topic",
             Reason::TargetTopicMissing { .. } => "target_topic_missing",
             Reason::TargetTooFewPartitions { .. } => "target_too_few_partitions",
@@ -168,6 +174,11 @@ impl std::fmt::Display for Reason {
             Reason::AwaitingStart => {
                 f.write_str("another member resolves the start positions first")
             }
+            Reason::FormerNameInUse { group } => write!(
+                f,
+                "`was:` takes positions over from an empty group only, and {group} has members: \
+                 reload or stop the instances that run the route under its former name"
+            ),
             Reason::AwaitingTopic { topic } => {
                 write!(f, "waiting for target topic {topic} to be ready")
             }

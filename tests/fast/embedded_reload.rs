@@ -162,3 +162,34 @@ fn a_file_with_a_mistake_changes_nothing() {
     wait_until("the old configuration goes on", || b.count("orders") == 10);
     assert_eq!(supervised.stop(), Outcome::Drained);
 }
+
+#[test]
+fn a_renamed_route_goes_on_where_it_was_and_one_that_only_looks_so_is_refused() {
+    let (a, b) = (Cluster::start(), Cluster::start());
+    a.create_topic("orders", 2, &[]);
+    a.produce("orders", &records(0, 100));
+    let file = File::new(&copy(&a, &b, ""));
+    let supervised = Supervised::start(&file);
+    wait_until("the first are copied", || b.count("orders") == 100);
+    let renamed = |more: &str| copy(&a, &b, more).replace("  copy:", "  moved:");
+    file.write(&renamed(""));
+    let ReloadVerdict::Rejected { error, .. } = supervised.reload() else {
+        panic!("not refused");
+    };
+    assert!(error.contains("`was: copy`"), "{error}");
+    file.write(&renamed("    was: copy\n"));
+    let ReloadVerdict::Applied { routes, .. } = supervised.reload() else {
+        panic!("not applied");
+    };
+    assert_eq!(routes["moved"], RouteResult::Started);
+    a.produce("orders", &records(100, 200));
+    wait_until("the rest is copied", || b.count("orders") >= 200);
+    assert_eq!(supervised.stop(), Outcome::Drained);
+    assert_eq!(b.count("orders"), 200, "nothing twice");
+    // What is written on stays true: a second start finds positions of its own.
+    a.produce("orders", &records(200, 210));
+    let supervised = Supervised::start(&file);
+    wait_until("it goes on", || b.count("orders") >= 210);
+    assert_eq!(supervised.stop(), Outcome::Drained);
+    assert_eq!(b.count("orders"), 210);
+}

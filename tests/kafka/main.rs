@@ -11,6 +11,7 @@ mod support;
 
 mod brokers;
 mod copy;
+mod file_events;
 mod growth;
 mod islands;
 mod java;

@@ -264,3 +264,41 @@ fn live_changes_under_load_neither_rebalance_nor_lose_nor_reorder() {
     println!("live changes: {verdict}");
     verdict.assert_perfect();
 }
+
+#[test]
+fn a_renamed_route_waits_for_its_former_name_and_goes_on_where_that_was() {
+    let pair = pair();
+    let source = pair.source.bootstrap();
+    let admin = Admin::new(&source);
+    let fields = [field("renamed", 4)];
+    admin.create("renamed", 4, &[]);
+    let load = Load::start(&source, &fields, RATE);
+    let of = |name: &str, was: Option<&str>| {
+        let mut routes = json!({ name: route("source", "target", "renamed") });
+        if let Some(was) = was {
+            routes[name]["was"] = json!(was);
+        }
+        routes
+    };
+    let setup = Setup::new(clusters(), of("before", None));
+    let mut mirror = setup.run(&[]);
+    let other = Setup::new(clusters(), of("before", None));
+    let mut other_mirror = other.run(&[]);
+    mirror.wait_delivered("before", 500);
+    other_mirror.wait_delivered("before", 1);
+    setup.write(clusters(), of("after", Some("before")));
+    assert!(setup.ask(&["reload"]).status.success());
+    wait::until("it waits for the other instance", PATIENCE, || {
+        let status = mirror.get("/api/v1/routes/after").unwrap_or_default();
+        status.contains("former_name_in_use")
+    });
+    assert_eq!(mirror.number("after", "fetched_records"), 0);
+    assert_eq!(other_mirror.terminate().code(), Some(0));
+    mirror.wait_delivered("after", 500);
+    let expected = load.stop();
+    mirror.wait_no_lag("after");
+    assert_eq!(mirror.terminate().code(), Some(0));
+    let verdict = compare(&pair.target.bootstrap(), &expected.of(&["renamed"]));
+    println!("renamed: {verdict}");
+    verdict.assert_perfect();
+}

@@ -329,7 +329,10 @@ fn as_kafka_writes_it(id: &str) -> String {
 
 /// Waits for the answer of one admin request. librdkafka keeps its own deadline; ours is a little
 /// later, so that nothing can hang.
-fn answer(queue: &Queue, timeout: Duration) -> Result<Event, (RDKafkaErrorCode, String)> {
+pub(super) fn answer(
+    queue: &Queue,
+    timeout: Duration,
+) -> Result<Event, (RDKafkaErrorCode, String)> {
     let event = queue
         .poll(timeout + Duration::from_secs(1))
         .ok_or_else(|| {
@@ -348,12 +351,21 @@ fn answer(queue: &Queue, timeout: Duration) -> Result<Event, (RDKafkaErrorCode, 
     }
 }
 
-struct AdminOptions {
+/// The options of one admin request.
+pub(super) struct AdminOptions {
     pointer: *mut sys::rd_kafka_AdminOptions_t,
 }
 
 impl AdminOptions {
-    fn new(client: &impl Handle, op: sys::rd_kafka_admin_op_t, timeout: Duration) -> Self {
+    pub(super) fn pointer(&self) -> *const sys::rd_kafka_AdminOptions_t {
+        self.pointer
+    }
+
+    pub(super) fn new(
+        client: &impl Handle,
+        op: sys::rd_kafka_admin_op_t,
+        timeout: Duration,
+    ) -> Self {
         let mut buffer = [0 as c_char; 256];
         // SAFETY: the handle is live; a value out of range leaves the default in place.
         let pointer = unsafe {

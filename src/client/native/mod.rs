@@ -12,10 +12,12 @@
 #![allow(unsafe_code)]
 
 mod ask;
+mod group;
 mod produce;
 mod record;
 
 pub use ask::*;
+pub use group::*;
 pub use produce::*;
 pub use record::{Deliveries, Fetched};
 

@@ -266,10 +266,6 @@ impl Route<'_, '_> {
             self.check.say(Code::Conflict, &at, message);
             return None;
         }
-        // Taken silently, the route would start anew although the file says otherwise.
-        self.check
-            .say(Code::NotYet, &at, "`was` is not in this version")
-            .help = Some("keep the route's old name to keep its positions".to_owned());
         Some(Some(name))
     }
 

@@ -92,7 +92,10 @@ mod tests {
         let point = file.display().to_string().replace(' ', "\\040");
         let alone = format!("36 35 98:0 /a {point} rw,noatime shared:1 - ext4 /dev/root rw\n");
         let root = "1 0 8:1 / / rw - ext4 /dev/root rw\n";
-        let found = troubles(&[file.clone()], &parse(&(root.to_owned() + &alone)));
+        let found = troubles(
+            std::slice::from_ref(&file),
+            &parse(&(root.to_owned() + &alone)),
+        );
         assert!(
             matches!(&found[..], [Seen::Undelivered { file: f, .. }] if *f == file),
             "{found:?}"
@@ -101,7 +104,10 @@ mod tests {
             "40 1 0:50 / {} rw - nfs4 server:/x rw\n",
             folder.path().display()
         );
-        let found = troubles(&[file.clone()], &parse(&(root.to_owned() + &nfs)));
+        let found = troubles(
+            std::slice::from_ref(&file),
+            &parse(&(root.to_owned() + &nfs)),
+        );
         assert!(
             matches!(&found[..], [Seen::OnlyPolling { why }] if why.ends_with("is on nfs4")),
             "{found:?}"

@@ -4,6 +4,7 @@
 //! One thread per flow, so that a source that does not answer never holds up a poll loop
 //! (`engine.md` rule 6). Positions are ours (rule 7): the client's reset policy is never asked.
 
+mod former;
 mod judge;
 mod positions;
 mod until;
@@ -93,6 +94,8 @@ pub(crate) struct ScoutSpec {
     pub(crate) observer: Arc<OnceLock<Arc<Observer>>>,
     pub(crate) source: Arc<ClusterSpec>,
     pub(crate) group: String,
+    /// The group of the route's former name, whose positions a first start takes over (`was:`).
+    pub(crate) former: Option<String>,
     pub(crate) selection: TopicSelection,
     pub(crate) start: Start,
     pub(crate) on_gap: OnGap,

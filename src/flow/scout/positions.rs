@@ -72,12 +72,19 @@ impl Scout {
         let topics = distinct_topics(all);
         let ids = self.identities(&topics).map_err(|d| self.unreachable(d))?;
         self.meet(&ids);
+        let former = self.former_positions(all)?;
+        let known = |tp: &TopicPartition| {
+            let own = committed.positions.get(tp);
+            own.or_else(|| former.positions.get(tp))
+        };
         let (found_later, fresh): (Vec<_>, Vec<_>) = all
             .iter()
-            .filter(|tp| !committed.positions.contains_key(*tp))
+            .filter(|tp| known(tp).is_none())
             .cloned()
             .partition(|tp| self.is_another(&tp.topic, ids.get(&tp.topic)));
         let spec = match self.spec.start {
+            // Under its former name the flow had begun: what is uncommitted there was found later.
+            _ if former.started => OffsetSpec::Earliest,
             Start::Earliest => OffsetSpec::Earliest,
             Start::Latest => OffsetSpec::LastStable,
         };
@@ -91,22 +98,30 @@ impl Scout {
             start = ?self.spec.start, "no start is committed yet: committing it for every matching partition");
         let mut entries = Vec::with_capacity(all.len());
         for tp in all {
-            let known = committed.positions.get(tp).map(|(offset, _)| *offset);
+            let known = known(tp);
+            let of_known = known
+                .map(|(_, metadata)| metadata.clone())
+                .unwrap_or_default();
+            let known = known.map(|(offset, _)| *offset);
             // One that is left out would later pass for "found later".
             let Some(offset) = known.or_else(|| starts.get(tp).copied()) else {
                 return Err(self.unreachable(format!("no offset of {tp}: it has no leader now")));
             };
-            let topic_id = match ids.get(&tp.topic) {
+            // A position speaks of the topic and the target that it was committed for, not of those
+            // that are there now: a difference must be seen.
+            let now = match ids.get(&tp.topic) {
                 Some(TopicIdentity::Is(id)) => Some(id.clone()),
                 _ => None,
             };
+            let topic_id = of_known.topic_id.or(now);
+            let target_cluster = of_known.target_cluster.or_else(|| target_cluster.clone());
             entries.push(CommitEntry {
                 partition: tp.clone(),
                 offset: Offset(offset),
                 leader_epoch: -1,
                 metadata: CommitMetadata {
                     topic_id,
-                    target_cluster: target_cluster.clone(),
+                    target_cluster,
                     start: StartMark::Unsaid,
                 }
                 .encode(),
@@ -208,7 +223,7 @@ enum FlowStart {
 #[derive(Default)]
 pub(super) struct Committed {
     pub(super) positions: HashMap<TopicPartition, (i64, CommitMetadata)>,
-    started: bool,
+    pub(super) started: bool,
 }
 
 impl Committed {

@@ -79,12 +79,34 @@ impl Setup {
         fs::write(self.file(), text).expect("the file is written");
     }
 
+    /// The text of such a file whose changes are followed by themselves. No part of it is valid.
+    pub fn followed(&self, clusters: Value, routes: Value) -> String {
+        let file = json!({
+            "version": 1,
+            "clusters": clusters,
+            "routes": routes,
+            "reload": { "watch": true, "settle": "50ms" },
+            "admin": { "listen": format!("127.0.0.1:{}", self.port), "socket": self.folder.path().join("sock") },
+        });
+        file.to_string()
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn file(&self) -> PathBuf {
         self.folder.path().join("mirror.yaml")
     }
 
     /// Starts `mirror run` with further arguments.
     pub fn run(&self, args: &[&str]) -> Mirror {
+        self.run_on(&self.file(), args)
+    }
+
+    /// Starts `mirror run` on another file.
+    pub fn run_on(&self, file: &Path, args: &[&str]) -> Mirror {
         let log = self.folder.path().join("log");
         let open = || {
             File::options()
@@ -95,7 +117,7 @@ impl Setup {
         };
         let child = Command::new(MIRROR)
             .arg("run")
-            .arg(self.file())
+            .arg(file)
             .args(args)
             .stdin(Stdio::null())
             .stdout(open())
