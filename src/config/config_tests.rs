@@ -305,3 +305,31 @@ fn a_broken_file_hides_no_names_of_the_others() {
     let none = load_paths(&[]).unwrap_err();
     assert_eq!(none.diagnostics[0].code, Code::Empty);
 }
+
+#[test]
+fn a_mistake_in_an_expression_is_shown_inside_its_text_however_it_is_written() {
+    for (written, place) in [
+        ("{ keep: value.a == 1 && bad }", "12:41"),
+        ("{ keep: 'value.a == ''x'' && bad' }", "12:46"),
+        (r#"{ keep: "value.a == \"x\" && bad" }"#, "12:46"),
+        (
+            "\n          keep: |\n            value.a == 1\n            && bad\n",
+            "15:16",
+        ),
+        (
+            "\n          keep: >-\n            value.a == 1\n            && bad\n",
+            "15:16",
+        ),
+        (
+            "\n          keep: value.a == 1\n              && bad\n",
+            "14:18",
+        ),
+        ("{ keep: bad }", "12:25"),
+        ("{ keep: 'value.a ${N}' }", "12:25"),
+    ] {
+        let handlers = format!("    handlers:\n      - name: x\n        filter: {written}\n");
+        let said = said(&file("", &handlers, ""));
+        assert_eq!(said.len(), 1, "{written}: {said:?}");
+        assert!(said[0].starts_with(place), "{written}: {said:?}");
+    }
+}

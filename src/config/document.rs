@@ -4,8 +4,10 @@ use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::place::{Place, Sources, Span};
 use crate::config::pointer;
 use crate::config::tree::{Spot, Tree};
+use crate::config::written::written;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Keys whose entries come together from several files, each name once.
@@ -176,10 +178,20 @@ impl Document {
         self.place_of(key.or_else(|| self.span(pointer)))
     }
 
-    /// The place of the bytes `inside` of `text`, where `text` stands verbatim as the value.
-    pub fn place_inside(&self, pointer: &str, text: &str, inside: std::ops::Range<usize>) -> Place {
-        let span = self.span(pointer);
-        self.place_of(span.map(|s| self.sources.narrow(s, text, inside)))
+    /// The place of the bytes `inside` of `text`, where `text` is what is written as the value,
+    /// in whatever style.
+    pub fn place_inside(&self, pointer: &str, text: &str, inside: Range<usize>) -> Place {
+        let scalar = self.spot(pointer).map(|spot| spot.value);
+        let part = scalar.and_then(|scalar| {
+            let part = written(self.sources.slice(scalar), text, inside.clone())?;
+            Some(Span {
+                start: scalar.start + part.start,
+                end: scalar.start + part.end,
+                ..scalar
+            })
+        });
+        let span = || Some(self.sources.narrow(self.span(pointer)?, text, inside));
+        self.place_of(part.or_else(span))
     }
 
     fn place_of(&self, span: Option<Span>) -> Place {

@@ -31,6 +31,7 @@ pub mod units;
 pub mod validate;
 pub mod watch;
 pub mod words;
+pub mod written;
 
 use crate::flow::listener::Listeners;
 use crate::handler::Registry;

@@ -13,6 +13,7 @@ use super::{
 use crate::record::Record;
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 
 /// Outputs of one record at most.
 pub(crate) const MAX_OUTPUTS: usize = 10_000;
@@ -163,7 +164,7 @@ fn refuse_reserved_captures(binding: &Binding<'_>) -> Result<(), ChainFault> {
     }
 }
 
-/// A chain bound to one source topic.
+/// A chain bound to one source topic. A clone remembers nothing of the records of the original.
 #[derive(Clone, Debug)]
 pub struct BoundChain {
     steps: Vec<Step>,
@@ -172,6 +173,15 @@ pub struct BoundChain {
 }
 
 impl BoundChain {
+    /// The chain for one source partition of the topic: one whose steps remember records (`dedupe`)
+    /// has a memory for each partition, which ends with it; any other one is shared.
+    pub fn for_partition(self: &Arc<Self>) -> Arc<Self> {
+        match self.steps.iter().any(Step::remembers) {
+            true => Arc::new(Self::clone(self)),
+            false => Arc::clone(self),
+        }
+    }
+
     /// The target topics that it can write.
     pub fn targets(&self) -> &Targets {
         &self.targets

@@ -1,5 +1,6 @@
 //! `filter`: keeps or drops a record.
 
+use super::dedupe::Dedupe;
 use super::fault::Place;
 use super::path::Path;
 use super::predicate::Predicate;
@@ -17,6 +18,8 @@ pub(crate) enum Filter {
     Drop(Predicate),
     /// Keeps a part of the records.
     Sample(Sample),
+    /// Keeps the first of those with the same id.
+    Dedupe(Dedupe),
 }
 
 /// Keeps a part of the records, decided by a hash: no state, the same answer everywhere.
@@ -32,28 +35,24 @@ pub(crate) struct Sample {
 impl Filter {
     /// Compiles `spec`, reporting mistakes at `place`.
     pub(crate) fn compile(spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
-        if spec.dedupe.is_some() {
-            let place = place.child("dedupe");
-            return place.fault(
-                "`dedupe` comes with a later version; `keep`, `drop` and `sample` are there",
-            );
-        }
-        if spec.window.is_some() || spec.max.is_some() {
-            return place
-                .fault("`window` and `max` belong to `dedupe`, which comes with a later version");
+        if spec.dedupe.is_none() && (spec.window.is_some() || spec.max.is_some()) {
+            return place.fault("`window` and `max` belong to `dedupe`");
         }
         if spec.sample.is_none() && (spec.by.is_some() || spec.seed.is_some()) {
             return place.fault("`by` and `seed` belong to `sample`");
         }
-        match (&spec.keep, &spec.drop, &spec.sample) {
-            (Some(keep), None, None) => {
+        match (&spec.keep, &spec.drop, &spec.sample, &spec.dedupe) {
+            (Some(keep), None, None, None) => {
                 Predicate::compile(&keep.0, &place.child("keep")).map(Self::Keep)
             }
-            (None, Some(drop), None) => {
+            (None, Some(drop), None, None) => {
                 Predicate::compile(&drop.0, &place.child("drop")).map(Self::Drop)
             }
-            (None, None, Some(ratio)) => Sample::compile(ratio, spec, place).map(Self::Sample),
-            _ => place.fault("a filter has exactly one of `keep`, `drop` and `sample`"),
+            (None, None, Some(ratio), None) => {
+                Sample::compile(ratio, spec, place).map(Self::Sample)
+            }
+            (None, None, None, Some(id)) => Dedupe::compile(id, spec, place).map(Self::Dedupe),
+            _ => place.fault("a filter has exactly one of `keep`, `drop`, `sample` and `dedupe`"),
         }
     }
 
@@ -62,6 +61,7 @@ impl Filter {
             Self::Keep(predicate) => predicate.holds(record),
             Self::Drop(predicate) => Ok(!predicate.holds(record)?),
             Self::Sample(sample) => sample.keeps(record),
+            Self::Dedupe(dedupe) => dedupe.keeps(record),
         }
     }
 }
@@ -71,6 +71,7 @@ impl Handler for Filter {
         match self {
             Self::Keep(predicate) | Self::Drop(predicate) => predicate.reads(),
             Self::Sample(sample) => sample.by.as_ref().map_or(Reads::Nothing, Path::reads),
+            Self::Dedupe(dedupe) => dedupe.reads(),
         }
     }
 
@@ -248,7 +249,12 @@ mod tests {
             (json!({"sample": "5"}), "/sample: "),
             (json!({"sample": 1.5}), "/sample: "),
             (json!({"sample": 0.5, "by": "kye"}), "/by: "),
-            (json!({"dedupe": "value.id"}), "/dedupe: "),
+            (json!({"dedupe": "valu.id"}), "/dedupe: "),
+            (json!({"dedupe": "value.ids[*]"}), "/dedupe: "),
+            (json!({"dedupe": "key", "window": "10"}), "/window: "),
+            (json!({"dedupe": "key", "max": 0}), "/max: "),
+            (json!({"dedupe": "key", "by": "key"}), ": "),
+            (json!({"keep": "empty", "window": "1m"}), ": "),
             (json!({"keep": "value.a >"}), "/keep: the expression ends"),
         ] {
             let faults = compile(value.clone()).expect_err("a mistake");

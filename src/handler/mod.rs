@@ -16,6 +16,7 @@ mod cel;
 mod chain;
 mod clock;
 mod compare;
+mod dedupe;
 mod fault;
 mod fields;
 mod filter;

@@ -3,7 +3,8 @@
 use super::reformat::cast::TYPES;
 use super::reformat::recode::CODECS;
 use super::reformat::timestamp::UNITS;
-use super::{operator, predicate};
+use super::{dedupe, operator, predicate};
+use crate::config::units::DurationText;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ pub(super) fn one_action(schema: &mut Schema) {
 
 /// Exactly one way to filter.
 pub(super) fn one_filter(schema: &mut Schema) {
-    one_of(schema, &["keep", "drop", "sample"]);
+    one_of(schema, &["keep", "drop", "sample", "dedupe"]);
 }
 
 /// Exactly one thing to rename.
@@ -116,6 +117,16 @@ pub(super) fn ratio(_: &mut SchemaGenerator) -> Schema {
             {"type": "number", "minimum": 0, "maximum": 1},
         ],
     })
+}
+
+/// A duration, as everywhere in the file.
+pub(super) fn duration(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<DurationText>()
+}
+
+/// How many ids `dedupe` holds.
+pub(super) fn held_ids(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer", "minimum": 1, "maximum": dedupe::MOST})
 }
 
 /// Old header names with new ones.
@@ -259,6 +270,7 @@ mod tests {
             {"filter": {"keep": {"any": [{"key": null}, {"not": {"all": ["empty", {"topic": "t"}]}}]}}},
             {"filter": {"keep": "value.status == 'paid' && value.amount > 100"}, "when": false},
             {"filter": {"sample": "1%", "by": "key", "seed": "clicks"}},
+            {"filter": {"dedupe": "value.id", "window": "10m", "max": 100}},
             {"rename": {"topic": "orders-{value.region}", "allow": ["orders-.+"]}},
             {"rename": {"to": [{"topic": "a", "when": {"value.c": ["PT"]}}, {"topic": "b"}]}},
             {"rename": {"field": {"value.usr": "value.user"}}, "when": {"value.usr": {"exists": true}}},

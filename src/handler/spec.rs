@@ -79,7 +79,7 @@ impl PartialEq for Entries {
     }
 }
 
-/// Keeps or drops records: exactly one of `keep`, `drop` and `sample`.
+/// Keeps or drops records: exactly one of `keep`, `drop`, `sample` and `dedupe`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = schema::without_null, transform = schema::one_filter)]
@@ -101,18 +101,20 @@ pub struct FilterSpec {
     /// Samples with different seeds are independent of each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<String>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub dedupe: Option<Value>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub window: Option<Value>,
-    /// Not in this version.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub max: Option<Value>,
+    /// Drops a record if one with the same id at this path was let through before, from a smaller
+    /// offset of the same source partition. What has no id, or null, passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedupe: Option<String>,
+    /// How far the timestamps of the two records in `dedupe` may be apart, such as `10m` (the
+    /// default). A record without a timestamp is within any window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::duration")]
+    pub window: Option<String>,
+    /// How many ids `dedupe` holds for a source partition; the oldest makes way. 100000 if not
+    /// given, about 100 bytes each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::held_ids")]
+    pub max: Option<u32>,
 }
 
 /// Renames: exactly one of `topic`, `to`, `header` and `field`.
@@ -170,6 +172,7 @@ mod tests {
         let steps = [
             json!({"filter": {"drop": "tombstone"}, "name": "no-deletes", "on_error": "dead_letter"}),
             json!({"filter": {"sample": "1%", "by": "key", "seed": "clicks"}}),
+            json!({"filter": {"dedupe": "value.id", "window": "10m", "max": 1000}}),
             json!({"rename": {"to": [{"topic": "a", "when": {"value.x": [1, null]}}, {"topic": "b"}]}}),
             json!({"reformat": {"set": {"value.seen": null, "key": {"from": "value.id"}}, "unset": ["header.x-*"]}}),
             json!({"use": "masking", "when": {"not": "null_key"}}),

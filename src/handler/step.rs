@@ -107,6 +107,11 @@ impl Step {
             .collect()
     }
 
+    /// Whether what it does to a record depends on those before it in the partition.
+    pub(crate) fn remembers(&self) -> bool {
+        matches!(&self.action, Action::Filter(Filter::Dedupe(_)))
+    }
+
     /// Resolves what is constant for the bound topic, and takes `targets` over the step.
     ///
     /// # Errors

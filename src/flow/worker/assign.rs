@@ -151,11 +151,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
+    /// Binds the chain of partitions that have just come. Those that were here keep theirs, and
+    /// what it remembers.
     fn bind_chains(&mut self, partitions: &[TopicPartition]) {
         for topic in distinct_topics(partitions) {
             let bound = self.bind(&topic);
-            for owned in self.owned.values_mut().filter(|o| o.id.topic == topic) {
-                owned.chain = bound.clone();
+            for tp in partitions.iter().filter(|tp| tp.topic == topic) {
+                if let Some(owned) = self.owned.get_mut(tp) {
+                    owned.chain = bound.as_ref().map(BoundChain::for_partition);
+                }
             }
         }
     }

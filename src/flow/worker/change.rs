@@ -8,6 +8,7 @@ use crate::config::spec::RouteSpec;
 use crate::flow::FlowSpec;
 use crate::flow::lane::Rules;
 use crate::flow::scout::distinct_topics;
+use crate::handler::BoundChain;
 use crate::observe::Reason;
 use crate::plane::{Sink, Source};
 use crate::record::TopicPartition;
@@ -51,7 +52,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             }
             let bound = self.bind(&topic);
             for owned in self.owned.values_mut().filter(|o| o.id.topic == topic) {
-                owned.chain = bound.clone();
+                owned.chain = bound.as_ref().map(BoundChain::for_partition);
             }
         }
         let takes = |phase: &Phase| matches!(phase, Phase::Flowing | Phase::Isolating(_));

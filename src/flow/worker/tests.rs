@@ -11,7 +11,7 @@ use crate::flow::stage::Stage;
 use crate::flow::target::{TargetTopic, TargetView};
 use crate::flow::verifier::Verify;
 use crate::flow::{Control, FlowSpec};
-use crate::handler::{Chain, FailureCode};
+use crate::handler::{Chain, FailureCode, Registry, StepSpec};
 use crate::observe::{Counters, FlowView, Reason};
 use crate::partition::{OnFewer, Policy, PolicySpec};
 use crate::plane::*;
@@ -295,6 +295,15 @@ fn stand(
     handler_threads: usize,
     judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
 ) -> Stand {
+    stand_with(Chain::default(), on_error, handler_threads, judge)
+}
+
+fn stand_with(
+    chain: Chain,
+    on_error: OnError,
+    handler_threads: usize,
+    judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
+) -> Stand {
     let (inbox, notes) = unbounded();
     let world = World {
         ends: BTreeMap::new(),
@@ -349,7 +358,7 @@ fn stand(
     let made = shared.clone();
     let parts = WorkerParts {
         index: 0,
-        spec: Arc::new(flow_spec(on_error)),
+        spec: Arc::new(flow_spec(chain, on_error)),
         subject: "test".into(),
         view: view.clone(),
         source: FakeSource(shared.clone()),
@@ -425,7 +434,7 @@ fn start(topic_id: &str) -> Resolution {
     })
 }
 
-fn flow_spec(on_error: OnError) -> FlowSpec {
+fn flow_spec(chain: Chain, on_error: OnError) -> FlowSpec {
     let cluster = |name: &str| {
         Arc::new(ClusterSpec {
             name: Name::new(name).unwrap(),
@@ -444,7 +453,7 @@ fn flow_spec(on_error: OnError) -> FlowSpec {
         sources: vec![source.clone()],
         targets: vec![target.clone()],
         topics: TopicSelection::new(&["t".into()], &[]).unwrap(),
-        chain: Chain::default(),
+        chain,
         policy: PolicySpec::Match {
             on_fewer: OnFewer::Stop,
         },
@@ -636,6 +645,51 @@ fn a_failed_delivery_is_a_barrier_and_later_records_come_after_it() {
             (10..60).collect::<Vec<_>>(),
             "after 10 comes everything behind it, in order"
         );
+    }
+}
+
+/// Drops a record whose offset ends in a digit that was seen before.
+fn first_of_each_digit() -> Chain {
+    let steps = serde_json::json!([
+        {"reformat": {"set": {"key": {"expr": "offset % 10"}}}},
+        {"filter": {"dedupe": "key"}},
+    ]);
+    let steps: Vec<StepSpec> = serde_json::from_value(steps).unwrap();
+    Chain::compile(&steps, &Registry::default()).unwrap()
+}
+
+#[test]
+fn what_dedupe_remembers_is_a_partitions_own_and_outlives_batches_rewinds_and_assignments() {
+    for threads in [0, 3] {
+        let mut tries = 0;
+        let stand = stand_with(
+            first_of_each_digit(),
+            OnError::Stop,
+            threads,
+            move |partition, offset| {
+                if (partition, offset) == (0, 5) && tries < 2 {
+                    tries += 1;
+                    return Fate::Fail(FaultKind::World);
+                }
+                Fate::Ack
+            },
+        );
+        stand.assign(&[(0, 60)]);
+        stand.committed(0, 60);
+        stand.assign(&[(1, 30)]);
+        stand.committed(1, 30);
+        stand.shared.with(|w| w.ends.insert(0, 90));
+        stand.committed(0, 90);
+        let (_, seen) = stand.drain();
+        let firsts: Vec<i64> = (0..10).collect();
+        assert_eq!(seen.arrived[&1], firsts);
+        assert_eq!(
+            first_appearances(&seen.arrived[&0]).into_iter().max(),
+            Some(9),
+            "nothing that was seen comes again as another record"
+        );
+        let last_of_5 = seen.arrived[&0].iter().position(|o| *o == 5).unwrap();
+        assert_eq!(seen.arrived[&0][last_of_5..], firsts[5..]);
     }
 }
 
