@@ -11,3 +11,4 @@ mod properties;
 mod reformats;
 mod renames;
 mod timestamps;
+mod transforms;
