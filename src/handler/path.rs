@@ -73,6 +73,9 @@ impl Path {
             ("key", _) => Ok(Self::Key(parse_segments(rest)?)),
             ("value", _) => Ok(Self::Value(parse_segments(rest)?)),
             ("header", _) => match rest.strip_prefix('.') {
+                Some(name) if name.ends_with('*') => {
+                    Err("`*` at the end of a header's name stands in `unset` alone".to_owned())
+                }
                 Some(name) if !name.is_empty() => Ok(Self::Header(name.to_owned())),
                 _ => Err("a header is written `header.NAME`".to_owned()),
             },
@@ -356,6 +359,7 @@ mod tests {
             "topic.x",
             "header",
             "header.",
+            "header.x-*",
             "valuex",
             "value.a]",
             "value[0]x",

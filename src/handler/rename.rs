@@ -258,6 +258,9 @@ fn compile_headers(entries: &Entries, place: &Place<'_>) -> Option<Vec<(String, 
         if new.is_empty() {
             return place.fault("a header's new name is empty");
         }
+        if old.ends_with('*') || new.ends_with('*') {
+            return place.fault("each header is renamed by its whole name");
+        }
         if old.starts_with("header.") {
             let help = format!("write `{}`", old.trim_start_matches("header."));
             return place.fault_with_help("headers are named here without `header.`", help);

@@ -25,10 +25,6 @@ pub(super) trait Change {
 /// Compiles a path that may match many fields.
 pub(super) fn compile(text: &str, place: &Place<'_>) -> Option<Path> {
     match Path::parse(text) {
-        Ok(Path::Header(name)) if name.ends_with('*') => place.fault_with_help(
-            "`*` at the end of a header's name stands in `unset` alone",
-            "name each header",
-        ),
         Ok(path @ (Path::Header(_) | Path::Key(_) | Path::Value(_))) => Some(path),
         Ok(path) => place.fault(format!(
             "key, value, headers and fields can be changed here, not `{path}`"

@@ -138,10 +138,6 @@ fn compile_target(path: &str, place: &Place<'_>) -> Option<Path> {
         Ok(path) if path.segments().len() > scan::MAX_DEPTH => {
             place.fault(format!("nested deeper than {}", scan::MAX_DEPTH))
         }
-        Ok(Path::Header(name)) if name.ends_with('*') => place.fault_with_help(
-            "`*` at the end of a header's name stands in `unset` alone",
-            "name each header",
-        ),
         Ok(path @ (Path::Header(_) | Path::Key(_) | Path::Value(_))) => Some(path),
         Ok(Path::Topic) => {
             place.fault_with_help("`set` writes no topic", "use `rename: { topic: … }`")

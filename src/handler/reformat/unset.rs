@@ -33,15 +33,18 @@ pub(super) fn compile(list: &[String], place: &Place<'_>) -> Option<Vec<Removal>
 
 impl Removal {
     fn compile(text: &str, place: &Place<'_>) -> Option<Self> {
+        if let Some(prefix) = text
+            .strip_prefix("header.")
+            .and_then(|n| n.strip_suffix('*'))
+        {
+            return Some(Self::HeadersWith(prefix.to_owned()));
+        }
         let path = match Path::parse(text) {
             Ok(path) => path,
             Err(message) => return place.fault(message),
         };
         match path {
-            Path::Header(name) => Some(match name.strip_suffix('*') {
-                Some(prefix) => Self::HeadersWith(prefix.to_owned()),
-                None => Self::Header(name),
-            }),
+            Path::Header(name) => Some(Self::Header(name)),
             Path::Key(ref segments) | Path::Value(ref segments) if !segments.is_empty() => {
                 Some(Self::Field(path))
             }

@@ -166,6 +166,7 @@ fn a_header_keeps_place_value_and_repeats() {
     assert_eq!(headers_of(&out[0]), expected);
     assert_eq!(out[0].headers.get(1), Some((&b"\xff"[..], None)));
     assert!(compile(&json!([{"rename": {"header": {"header.a": "b"}}}])).is_err());
+    assert!(compile(&json!([{"rename": {"header": {"a-*": "b-*"}}}])).is_err());
 }
 
 #[test]
