@@ -38,6 +38,9 @@ pub mod observe;
 
 pub mod admin;
 
+pub mod estimate;
+pub mod graph;
+
 pub mod logging;
 
 pub mod cli;

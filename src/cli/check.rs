@@ -1,10 +1,11 @@
 //! `mirror check`: every diagnostic, offline; a line for each route.
 
-use crate::config::diagnostic::{Diagnostic, Severity};
+use crate::config::diagnostic::{Code, Diagnostic, Severity};
 use crate::config::loss;
 use crate::config::render::{self, Colour};
 use crate::config::spec::{ClusterSpec, RouteSpec};
 use crate::config::{self, LoadOptions, Loaded, Rejected};
+use crate::estimate::{Estimate, Machine};
 use crate::handler::Reads;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -115,6 +116,9 @@ fn accept(
         found.extend(loss::no_data_loss(loaded));
         config::diagnostic::arrange(&mut found);
     }
+    let machine = Machine::here();
+    let estimate = Estimate::of(&loaded.spec);
+    found.extend(over_limit(estimate, &machine, loaded));
     let outcome = outcome(&found, options.warnings);
     match options.format {
         Format::Json => write_json(out, &found, Some(loaded))?,
@@ -124,10 +128,19 @@ fn accept(
             for route in loaded.spec.routes.values() {
                 writeln!(out, "{}", line(route))?;
             }
+            writeln!(out, "{}", estimate.line(&machine))?;
             writeln!(err, "{}", summary(&found))?;
         }
     }
     Ok(outcome)
+}
+
+/// What the machine does not have, at the limits of the file.
+fn over_limit(estimate: Estimate, machine: &Machine, loaded: &Loaded) -> Vec<Diagnostic> {
+    let place = loaded.document.place("/limits");
+    let over = estimate.over(machine).into_iter();
+    over.map(|(message, help)| Diagnostic::new(Code::OverLimit, place.clone(), message).help(help))
+        .collect()
 }
 
 fn outcome(found: &[Diagnostic], warnings: Warnings) -> Outcome {
@@ -217,6 +230,7 @@ fn write_json(
         "hash": loaded.map(|l| l.hash.as_str()),
         "diagnostics": diagnostics,
         "routes": routes,
+        "estimate": loaded.map(|l| Estimate::of(&l.spec).to_json(&Machine::here())),
     });
     writeln!(out, "{result:#}")
 }
@@ -260,7 +274,9 @@ mod tests {
     fn a_sound_file_has_a_line_for_each_route() {
         let (outcome, out, err) = check(SOUND, PLAIN, Warnings::Deny, Demand::NoDataLoss);
         assert_eq!(outcome, Outcome::Ok);
-        assert_eq!(out, "route r: a → b, pass-through\n");
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[0], "route r: a → b, pass-through");
+        assert!(lines[1].starts_with("estimate: at most ") && lines.len() == 2);
         assert_eq!(err, "ok\n");
     }
 

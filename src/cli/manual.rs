@@ -27,7 +27,7 @@ pub(super) fn man(folder: Option<&Path>) -> Exit {
     }
 }
 
-/// `mirror.1`: the program, every command with its options, exit codes, files and signals.
+/// `mirror.1`: the program, its commands in a line each, exit codes, files and signals.
 ///
 /// # Errors
 /// Never in practice: it is written into memory.
@@ -42,7 +42,9 @@ pub fn page() -> io::Result<String> {
     man.render_options_section(&mut page)?;
     writeln!(page, ".SH COMMANDS")?;
     for sub in command.get_subcommands() {
-        page.extend(command_section(sub)?);
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        writeln!(page, ".TP\n\\fBmirror\\-{}\\fR(1)", escape(sub.get_name()))?;
+        writeln!(page, "{}", escape(&about))?;
     }
     page.extend(closing().as_bytes());
     Ok(String::from_utf8_lossy(&page).into_owned())
@@ -55,27 +57,34 @@ fn built() -> Command {
     command
 }
 
-fn command_section(sub: &Command) -> io::Result<Vec<u8>> {
-    let man = Man::new(sub.clone());
-    let mut section = Vec::new();
-    let name = sub
-        .get_display_name()
-        .unwrap_or(sub.get_name())
-        .replace('-', " ");
-    writeln!(section, ".SS {name}")?;
-    let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-    writeln!(section, "{}.", about.replace('-', "\\-"))?;
-    let mut options = Vec::new();
-    man.render_options_section(&mut options)?;
-    // Inside a section of their own the options need no heading.
-    let options = String::from_utf8_lossy(&options).into_owned();
-    section.extend(
-        options
-            .lines()
-            .filter(|line| !line.starts_with(".SH"))
-            .flat_map(|line| line.bytes().chain([b'\n'])),
-    );
-    Ok(section)
+/// The page of one command, with what holds for all.
+fn page_of(sub: &Command) -> io::Result<String> {
+    let name = format!("mirror-{}", sub.get_name());
+    let man = Man::new(sub.clone()).title(name);
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    writeln!(page, ".SH \"EXIT STATUS\"")?;
+    writeln!(
+        page,
+        "The codes of every command stand in \\fBmirror\\fR(1)."
+    )?;
+    writeln!(page, ".SH \"SEE ALSO\"")?;
+    writeln!(page, "\\fBmirror\\fR(1), \\fBmirror.yaml\\fR(5)")?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Every page with the name of its file.
+fn pages() -> io::Result<Vec<(String, String)>> {
+    let mut pages = vec![("mirror.1".to_owned(), page()?)];
+    for sub in built().get_subcommands() {
+        pages.push((format!("mirror-{}.1", sub.get_name()), page_of(sub)?));
+    }
+    Ok(pages)
+}
+
+/// A hyphen of an option is no dash.
+fn escape(text: &str) -> String {
+    text.replace('-', "\\-")
 }
 
 fn closing() -> String {
@@ -99,25 +108,69 @@ fn closing() -> String {
 
 fn write_pages(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    std::fs::write(folder.join("mirror.1"), page()?)?;
-    for sub in built().get_subcommands() {
-        let mut page = Vec::new();
-        Man::new(sub.clone()).render(&mut page)?;
-        std::fs::write(folder.join(format!("mirror-{}.1", sub.get_name())), page)?;
+    for (name, page) in pages()? {
+        std::fs::write(folder.join(name), page)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use clap::ValueEnum;
+    use clap_complete::Shell;
+
     #[test]
-    fn the_committed_page_is_the_generated_one() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/man/mirror.1");
-        let committed = std::fs::read_to_string(path).unwrap_or_default();
-        let generated = super::page().unwrap();
-        assert!(
-            committed == generated,
-            "man/mirror.1 is out of date: `mirror man > man/mirror.1`"
-        );
+    fn the_committed_pages_are_the_generated_ones() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
+        let pages = pages().unwrap();
+        if std::env::var_os("UPDATE_MAN").is_some() {
+            write_pages(&folder).unwrap();
+        }
+        for (name, page) in &pages {
+            let committed = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            assert!(
+                committed == *page,
+                "man/{name} is out of date: `mirror man man`"
+            );
+        }
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let known = pages.iter().any(|(name, _)| *name == file);
+            assert!(
+                known || !file.ends_with(".1"),
+                "man/{file} is no command's page"
+            );
+        }
+    }
+
+    #[test]
+    fn every_command_and_option_has_its_words() {
+        for sub in built().get_subcommands() {
+            let page = page_of(sub).unwrap();
+            for option in sub.get_opts().filter_map(|o| o.get_long()) {
+                assert!(
+                    page.contains(&escape(option)),
+                    "{} {option}",
+                    sub.get_name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn completions_know_every_command() {
+        for shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "mirror", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for sub in Cli::command().get_subcommands() {
+                assert!(
+                    script.contains(sub.get_name()),
+                    "{shell} {}",
+                    sub.get_name()
+                );
+            }
+        }
     }
 }

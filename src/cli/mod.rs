@@ -10,6 +10,8 @@ mod ask;
 pub mod check;
 mod explain;
 mod files;
+mod graph;
+mod init;
 pub mod link;
 pub mod manual;
 mod plan;
@@ -40,7 +42,7 @@ pub(crate) use run::watch;
 #[command(
     after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 warnings denied, \
     4 changes pending,\n5 could not ask, 6 stopped before everything was confirmed, 70 a bug.\n\n\
-    First steps: `mirror check mirror.yaml`, then `mirror run`."
+    First steps: `mirror init`, `mirror check`, then `mirror run`."
 )]
 pub struct Cli {
     /// Configuration file or folder; may be repeated [default: mirror.yaml, then
@@ -58,6 +60,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first configuration, with the words that explain it
+    Init(InitArgs),
     /// Run every route in the foreground and follow changes of the file
     Run(RunArgs),
     /// Check the file offline and report every mistake at once
@@ -76,6 +80,8 @@ pub enum Command {
     Resume(SteerArgs),
     /// Try it without Kafka: clusters, routes and records in this process, and a count at the end
     Sandbox(sandbox::SandboxArgs),
+    /// Draw clusters and routes, as text, Mermaid, Graphviz or SVG
+    Graph(GraphArgs),
     /// Print the JSON schema of the file
     Schema,
     /// Tell what a code means, or what a setting is for
@@ -92,6 +98,36 @@ pub enum Command {
     },
     /// Print versions and built-in features
     Version,
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The file to write; one that is there stays as it is
+    #[arg(default_value = "mirror.yaml")]
+    pub file: PathBuf,
+    /// Address of the cluster to copy from; several parted by commas
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = init::server)]
+    pub from: Vec<String>,
+    /// Address of the cluster to copy to; several parted by commas
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = init::server)]
+    pub to: Vec<String>,
+    /// Topics to copy, a regular expression on the whole name; may be repeated
+    #[arg(long, value_name = "REGEX", default_value = ".+")]
+    pub topics: Vec<String>,
+    /// Print it instead
+    #[arg(long)]
+    pub stdout: bool,
+}
+
+/// Arguments of `graph`.
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// Configuration files or folders
+    pub files: Vec<PathBuf>,
+    /// The picture's language
+    #[arg(long, value_enum, default_value_t = crate::graph::Language::Text)]
+    pub format: crate::graph::Language,
 }
 
 /// Arguments of `run`.
@@ -291,6 +327,7 @@ pub fn main(args: Vec<std::ffi::OsString>, program: Program) -> Exit {
 fn dispatch(cli: Cli, program: &Program) -> Exit {
     let config = cli.config;
     match cli.command {
+        Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(args, config, cli.color, program),
         Command::Check(args) => check(args, config, cli.color, program),
         Command::Plan(args) => plan::plan(&args, config, cli.color, program),
@@ -300,6 +337,7 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Pause(args) => steer::steer(&args, steer::Verb::Pause, config, program),
         Command::Resume(args) => steer::steer(&args, steer::Verb::Resume, config, program),
         Command::Sandbox(args) => sandbox::sandbox(&args, cli.color, program),
+        Command::Graph(args) => graph::graph(args, config, cli.color, program),
         Command::Schema => {
             text::out(&(program.schema)());
             Exit::Done

@@ -4,6 +4,7 @@
 //! - [`native`]: the one module with `unsafe`; calls what the `rdkafka` crate does not wrap
 //! - [`consumer`]: a group member that fetches batches and reports rebalances as events
 //! - [`producer`]: enqueue in order, one outcome per record
+//! - [`properties`]: the client library's properties, and which kind of client reads each
 //! - [`reader`]: reads partitions without a group
 //! - [`admin`]: bounded questions to a cluster and changes of its topics
 //!
@@ -14,5 +15,6 @@ pub mod admin;
 pub mod consumer;
 pub mod native;
 pub mod producer;
+pub mod properties;
 pub mod reader;
 pub mod settings;

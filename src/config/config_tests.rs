@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn load_text(text: &str) -> Result<Loaded, Box<Rejected>> {
+pub(crate) fn load_text(text: &str) -> Result<Loaded, Box<Rejected>> {
     load_files(&[("m.yaml", text)])
 }
 
@@ -17,7 +17,7 @@ fn load_files(files: &[(&str, &str)]) -> Result<Loaded, Box<Rejected>> {
     load_paths(&paths)
 }
 
-pub(super) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
+pub(crate) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
     let (registry, listeners) = (Registry::default(), Listeners::default());
     let environment = |name: &str| match name {
         "N" => Some("4".to_owned()),
@@ -34,13 +34,13 @@ pub(super) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
 }
 
 /// A sound file with a setting of the route, a member of the cluster `a`, and top-level lines.
-pub(super) fn file(cluster: &str, route: &str, top: &str) -> String {
+pub(crate) fn file(cluster: &str, route: &str, top: &str) -> String {
     format!(
         "version: 1\nclusters:\n  a: {{ bootstrap_servers: ['a:1']{cluster} }}\n  b: {{ bootstrap_servers: ['b:1'] }}\nroutes:\n  r:\n    source: a\n    target: b\n    topics: {{ include: [orders] }}\n{route}{top}"
     )
 }
 
-pub(super) fn lines(found: &[Diagnostic]) -> Vec<String> {
+pub(crate) fn lines(found: &[Diagnostic]) -> Vec<String> {
     let short = |d: &Diagnostic| {
         let at = d
             .place
@@ -53,7 +53,7 @@ pub(super) fn lines(found: &[Diagnostic]) -> Vec<String> {
 }
 
 /// What is said about a text, errors and warnings.
-pub(super) fn said(text: &str) -> Vec<String> {
+pub(crate) fn said(text: &str) -> Vec<String> {
     match load_text(text) {
         Ok(loaded) => lines(&loaded.warnings),
         Err(rejected) => lines(&rejected.diagnostics),
@@ -61,18 +61,18 @@ pub(super) fn said(text: &str) -> Vec<String> {
 }
 
 #[track_caller]
-pub(super) fn assert_said(text: &str, expected: &[&str]) {
+pub(crate) fn assert_said(text: &str, expected: &[&str]) {
     let said = said(text);
     let same =
         said.len() == expected.len() && said.iter().zip(expected).all(|(s, e)| s.starts_with(e));
     assert!(same, "{text}\nsaid:\n{said:#?}\nexpected:\n{expected:#?}");
 }
 
-pub(super) fn route(setting: &str) -> String {
+pub(crate) fn route(setting: &str) -> String {
     file("", &format!("    {setting}\n"), "")
 }
 
-pub(super) fn cluster(setting: &str) -> String {
+pub(crate) fn cluster(setting: &str) -> String {
     file(&format!(", {setting}"), "", "")
 }
 

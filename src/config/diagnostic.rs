@@ -161,8 +161,14 @@ codes! {
     NamesClash = "W0706",
     /// A pattern that can match no topic.
     MatchesNothing = "W0707",
+    /// A setting that takes back what `delivery` promises.
+    WeakensDelivery = "W0708",
+    /// A client property that no client of this cluster reads.
+    WrongClient = "W0709",
     /// Two names for one cluster.
     OneCluster = "W0710",
+    /// More than the machine has.
+    OverLimit = "W0711",
 }
 
 impl Code {

@@ -175,7 +175,7 @@ fn tests(document: &Document) -> Vec<Value> {
 }
 
 #[cfg(test)]
-mod config_tests;
+pub(crate) mod config_tests;
 #[cfg(test)]
 mod example_tests;
 #[cfg(test)]

@@ -43,6 +43,52 @@ fn partitions_have_four_forms() {
         &route("partitions: round_robin\n    accept: [reorder]"),
         &[],
     );
+    assert_said(&route("partitions: { by: key.id }"), &[]);
+    assert_said(&route("partitions: { by: value.id }"), &["10:17 W0605"]);
+}
+
+#[test]
+fn new_keys_need_a_policy_that_follows_them() {
+    let with = |step: &str, policy: &str| {
+        route(&format!(
+            "handlers: [{{ reformat: {{ {step} }} }}]\n    partitions: {policy}"
+        ))
+    };
+    let rekey = "rekey: { from: value.id }";
+    assert_said(
+        &with(rekey, "match"),
+        &["10:30 W0605 this gives records another key"],
+    );
+    assert_said(
+        &with("set: { key: '{value.id}' }", "modulo"),
+        &["10:37 W0605"],
+    );
+    assert_said(&with("set: { header.x: y }", "match"), &[]);
+    for policy in [
+        "key_hash",
+        "{ fixed: 0 }",
+        "{ by: value.id }",
+        "{ by: key }",
+    ] {
+        assert_said(&with(rekey, policy), &[]);
+    }
+    assert_said(&(with(rekey, "match") + "    accept: [reorder]\n"), &[]);
+}
+
+#[test]
+fn what_takes_back_the_promise_of_delivery() {
+    assert_said(
+        &route("on_error: skip"),
+        &["10:15 W0708 `on_error: skip` leaves records out"],
+    );
+    assert_said(&route("on_gap: latest"), &["10:13 W0708"]);
+    assert_said(&route("on_gap: latest\n    accept: [gap]"), &[]);
+    assert_said(
+        &route("handlers: [{ filter: { drop: empty }, on_error: skip }]"),
+        &["10:53 W0708"],
+    );
+    assert_said(&route("start: latest\n    until: end"), &["10:12 W0606"]);
+    assert_said(&route("start: latest"), &[]);
 }
 
 #[test]
@@ -132,12 +178,16 @@ fn patterns() {
 #[test]
 fn client_properties() {
     let with = |p: &str| cluster(&format!("properties: {{ {p} }}"));
-    assert_said(&with("socket.keepalive.enable: true, linger.ms: 5"), &[]);
+    assert_said(
+        &with("socket.keepalive.enable: true, fetch.min.bytes: 5"),
+        &[],
+    );
     assert_said(&with("'enable.idempotence': false"), &["3:50 E0407"]);
     assert_said(&with("plugin.library.paths: x"), &["3:50 E0407"]);
     assert_said(&with("no.such.thing: 1"), &["3:50 E0408"]);
-    assert_said(&with("linger.ms: many"), &["3:61 E0409"]);
+    assert_said(&with("fetch.min.bytes: many"), &["3:67 E0409"]);
     assert_said(&with("acks: 1, group.id: g"), &["3:50 E0407", "3:59 E0407"]);
+    assert_said(&with("linger.ms: 5"), &["3:50 W0709"]);
     let typed = cluster("tls: {}, properties: { security.protocol: SSL }");
     assert_said(&typed, &["3:59 E0407"]);
 }

@@ -33,7 +33,7 @@ pub struct Example {
 pub enum Seen {
     /// In the file.
     Offline,
-    /// Only by asking the clusters (a fence of `yaml online`).
+    /// Only by asking the clusters, or the machine (a fence of `yaml online`).
     Online,
 }
 

@@ -1,5 +1,6 @@
 //! Tests that need no Kafka: everything here runs in this process, embedded clusters included.
 
+mod command_line;
 mod config;
 mod embedded;
 mod embedded_examples;

@@ -5,8 +5,10 @@ mod identity;
 mod language;
 mod loops;
 mod network;
+mod order;
 mod partitions;
 mod process;
+mod promise;
 mod properties;
 mod reach;
 mod routes;
@@ -186,6 +188,7 @@ pub fn validate(
     let mut chains = Chains::of(&document.value);
     chains_alone(&mut chains, &mut check);
     let routes = routes::read(&clusters, &mut chains, &mut check);
+    properties::for_the_other_end(&mut check);
     together(&clusters, &routes, &mut check);
     // Beside an error this would be noise: a misspelt name leaves its cluster unused.
     if check.is_clean() && found.is_empty() {

@@ -4,33 +4,16 @@ use super::Check;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Fewer, Partitions, Policy};
 use crate::config::pointer;
-use crate::config::words::RawAccept;
 use crate::partition::{OnFewer, PolicySpec};
 
-/// The policy, with a warning if it breaks the order of keys and nobody accepted that.
-pub fn read(
-    raw: Partitions,
-    accept: &[RawAccept],
-    at: &str,
-    check: &mut Check<'_>,
-) -> Option<PolicySpec> {
+/// The policy.
+pub fn read(raw: Partitions, at: &str, check: &mut Check<'_>) -> Option<PolicySpec> {
     let at = pointer::child(at, "partitions");
-    let policy = match raw {
-        Partitions::Fixed(partition) => PolicySpec::Fixed(partition),
-        Partitions::By(path) => PolicySpec::By(self::path(path, &at, check)?),
-        Partitions::Policy { policy, on_fewer } => named(policy, on_fewer, &at, check)?,
-    };
-    let breaks = match &policy {
-        PolicySpec::RoundRobin => true,
-        PolicySpec::By(path) => path != "key",
-        _ => false,
-    };
-    if breaks && !accept.contains(&RawAccept::Reorder) {
-        let message = "with this policy records of one key may change their order";
-        check.say(Code::BreaksOrder, &at, message).help =
-            Some("write `accept: [reorder]` at the route if that is meant".to_owned());
+    match raw {
+        Partitions::Fixed(partition) => Some(PolicySpec::Fixed(partition)),
+        Partitions::By(path) => self::path(path, &at, check).map(PolicySpec::By),
+        Partitions::Policy { policy, on_fewer } => named(policy, on_fewer, &at, check),
     }
-    Some(policy)
 }
 
 fn named(

@@ -2,15 +2,18 @@
 //! librdkafka's own table, offline.
 
 use super::Check;
+use crate::client::properties::{self, Reader};
 use crate::client::settings::PROTECTED;
 use crate::config::diagnostic::Code;
 use crate::config::mask;
 use crate::config::pointer;
 use crate::config::raw::RawCluster;
 use crate::config::secret::Secret;
+use crate::config::suggest;
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Properties that `tls:` sets.
@@ -62,6 +65,43 @@ fn refusal(name: &str, raw: &RawCluster) -> Option<String> {
         .then(|| "`sasl:` of this cluster sets it".to_owned())
 }
 
+/// Warns of properties that are for the other end: of a cluster that is only written, what consumers
+/// read, and the other way round. A cluster that no route uses is none of both.
+pub fn for_the_other_end(check: &mut Check<'_>) {
+    let routes: Vec<&Value> = check.section("routes").map(|(_, route)| route).collect();
+    let stands_in = |end: &str, name: &str| {
+        routes
+            .iter()
+            .filter_map(|r| r.get(end))
+            .any(|named| match named {
+                Value::Array(names) => names.iter().any(|n| n == name),
+                one => one == name,
+            })
+    };
+    for (name, cluster) in check.section("clusters") {
+        let (source, target) = (stands_in("source", name), stands_in("target", name));
+        let written = cluster.get("properties").and_then(Value::as_object);
+        for (property, _) in written.into_iter().flatten() {
+            // A protected one is refused already.
+            if PROTECTED.iter().any(|(name, _)| name == property) {
+                continue;
+            }
+            let (end, client) = match properties::reader(property) {
+                Some(Reader::Consumer) if target && !source => ("copies from", "consumers"),
+                Some(Reader::Producer) if source && !target => ("copies to", "producers"),
+                _ => continue,
+            };
+            let at = pointer::child(&pointer::child("/clusters", name), "properties");
+            let at = pointer::child(&at, property);
+            let message = format!(
+                "`{property}` has no effect: only {client} read it, and no route {end} `{name}`"
+            );
+            check.say_of_key(Code::WrongClient, &at, message).help =
+                Some("write it at the cluster of the other end, or remove it".to_owned());
+        }
+    }
+}
+
 /// Asks librdkafka's table whether it knows the property and takes the value. Makes no client.
 fn ask_client(name: &str, value: &str, at: &str, check: &mut Check<'_>) {
     let answer = ClientConfig::new().set(name, value).create_native_config();
@@ -69,8 +109,12 @@ fn ask_client(name: &str, value: &str, at: &str, check: &mut Check<'_>) {
         Ok(_) => {}
         Err(KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, ..)) => {
             let message = format!("librdkafka has no property `{name}`");
-            check.say_of_key(Code::UnknownProperty, at, message).help =
-                Some("the names are those of librdkafka's CONFIGURATION.md".to_owned());
+            let near = suggest::nearest(name, properties::names());
+            let help = near.map_or_else(
+                || "the names are those of librdkafka's CONFIGURATION.md".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            check.say_of_key(Code::UnknownProperty, at, message).help = Some(help);
         }
         Err(KafkaError::ClientConfig(_, words, ..)) => {
             // The client's words may repeat the value.

@@ -2,7 +2,9 @@
 
 use super::Check;
 use super::clusters::{self, Clusters};
+use super::order;
 use super::partitions;
+use super::promise::Promise;
 use super::reach::Reach;
 use super::topics;
 use crate::config::chains::{self, Chains, Steps, read_raw};
@@ -70,8 +72,12 @@ impl Route<'_, '_> {
         let chain = chains::compile(&steps, self.check);
         let accept = self.raw.accept.take().unwrap_or_default();
         let policy = self.raw.partitions.take();
-        let policy = policy.and_then(|p| partitions::read(p, &accept, &self.at, self.check));
+        let policy = policy.and_then(|p| partitions::read(p, &self.at, self.check));
         let accept: Vec<Accept> = accept.into_iter().map(Accept::from).collect();
+        if let Some(policy) = &policy {
+            order::report(policy, &steps, &accept, &self.at, self.check);
+        }
+        self.promise(&steps, &accept);
         if let (Some(route), Some(topics), Some(chain)) = (&name, &topics, &chain)
             && let (Some([source, ..]), Some([target, ..])) =
                 (sources.as_deref(), targets.as_deref())
@@ -118,6 +124,24 @@ impl Route<'_, '_> {
             was: was?,
             accept,
         })
+    }
+
+    /// What takes back the promise of `delivery`.
+    fn promise(&mut self, steps: &Steps, accept: &[Accept]) {
+        let raw = &self.raw;
+        let (Some(on_error), Some(gap), Some(begin), Some(end)) =
+            (raw.on_error, raw.on_gap, raw.start, raw.until)
+        else {
+            return;
+        };
+        let promise = Promise {
+            on_error,
+            on_gap: on_gap(gap),
+            start: start(begin),
+            until: until(end),
+            accept,
+        };
+        promise.report(steps, &self.at, self.check);
     }
 
     /// The clusters at one end. `None` if one of them is unknown, unsound or named twice.
