@@ -40,6 +40,9 @@ fn group_patience(source: &ClusterSpec) -> Duration {
     (session_timeout(source) * 2).max(Duration::from_secs(10))
 }
 
+/// How long a producer may say nothing of a record, with a target that answers: longer than electing a leader takes.
+const SINK_PATIENCE: Duration = Duration::from_secs(30);
+
 /// Called once, with how the flow ended.
 pub type OnExit = Box<dyn FnOnce(FlowExit) + Send>;
 
@@ -344,6 +347,7 @@ impl Parts {
             announcer: self.announcer(seat.index)?,
             troubles: self.troubles.clone(),
             group_patience: group_patience(&self.spec.source),
+            sink_patience: SINK_PATIENCE,
             source: seat.member,
             inbox: seat.notes,
             scout: self.scout.clone(),

@@ -29,6 +29,12 @@ impl Troubles {
         matches!(*reason, Some(Reason::Unreachable { .. }))
     }
 
+    /// Whether the target does not answer.
+    pub(crate) fn target_is_away(&self) -> bool {
+        let reason = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*reason, Some(Reason::Unreachable { .. }))
+    }
+
     pub(super) fn set(slot: &Mutex<Option<Reason>>, subject: &str, reason: Option<Reason>) {
         let mut now = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if *now == reason {

@@ -1,10 +1,10 @@
-//! Brokers are killed under load and come back: nothing is lost, nothing changes its order.
+//! Brokers are killed or stand still under load and come back: nothing is lost, nothing changes its order.
 
 use crate::support::cluster::{Admin, pair, settings};
 use crate::support::flow::Flow;
 use crate::support::reader::compare;
 use crate::support::route::{Shape, cluster, flow_spec, handlers, route, shapes, workers};
-use crate::support::wait::PATIENCE;
+use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Load, field};
 use kafka_harness::Cluster;
 use mirror::flow::FlowExit;
@@ -90,5 +90,36 @@ fn target_brokers_are_killed() {
             shape,
         }
         .strike();
+    }
+}
+
+/// A broker that stands still for so long that its controller drops it comes back as leader of what nobody led meanwhile.
+#[test]
+fn a_target_broker_is_frozen() {
+    let target = settings(Cluster::builder("frozen-target")).start().unwrap();
+    for shape in shapes(&[workers(2)]) {
+        let topic = format!("frozen-target-{shape}");
+        let source = pair().source.bootstrap();
+        Admin::new(&source).create(&topic, 6, &[]);
+        let load = Load::start(&source, &[field(&topic, 6)], RATE);
+        let to = cluster("target", &target.bootstrap());
+        let spec = route(&topic, &topic, shape);
+        let flow = Flow::start(flow_spec(spec, cluster("source", &source), to));
+        flow.wait_settled(RATE, PATIENCE);
+        for _ in 0..2 {
+            let (in_flight, written) = (flow.wait_in_flight(), load.written());
+            target.broker(1).freeze().unwrap();
+            wait::until("the load goes on for some seconds", PATIENCE, || {
+                load.written() > written + 5 * RATE
+            });
+            target.broker(1).thaw().unwrap();
+            println!("{topic}: broker 1 frozen with {in_flight} in flight");
+            // The client may never get over it; then its producer is made anew after half a minute.
+            flow.wait_settled(load.written(), 3 * PATIENCE);
+        }
+        let expected = load.stop();
+        flow.wait_settled(expected.total(), PATIENCE);
+        assert_eq!(flow.drain(), FlowExit::Drained);
+        compare(&target.bootstrap(), &expected).assert_complete();
     }
 }

@@ -10,6 +10,7 @@
 //! - `recover`: a failed delivery is a barrier; rewind, halt, retry
 //! - `isolate`: a bad record stands alone, then `on_error` decides
 //! - `change`: new settings, between two batches
+//! - `silence`: a producer that says nothing is made anew
 //! - `commit`: watermark → commit
 //! - `release`: revoke, loss and the final drain
 
@@ -23,6 +24,7 @@ mod owned;
 mod recover;
 mod release;
 mod report;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod ticket;
@@ -44,6 +46,7 @@ use commit::Committer;
 use crossbeam_channel::{Receiver, Sender};
 use owned::Owned;
 use release::Release;
+use silence::Silence;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -102,6 +105,8 @@ pub(crate) struct WorkerParts<S: Source, K: Sink> {
     pub(crate) troubles: Arc<Troubles>,
     /// How long the group may owe an assignment before the member is made anew.
     pub(crate) group_patience: Duration,
+    /// How long a producer may say nothing of a record before it is made anew.
+    pub(crate) sink_patience: Duration,
 }
 
 /// A worker at work.
@@ -147,6 +152,7 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     /// Since when the group owes an assignment.
     awaiting_group: Option<Instant>,
     group_patience: Duration,
+    silence: Silence,
     exit: Option<WorkerExit>,
     next_report: Instant,
     next_retry_look: Instant,
@@ -193,6 +199,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             rejoining: false,
             awaiting_group: None,
             group_patience: parts.group_patience,
+            silence: Silence::new(parts.sink_patience, now),
             exit: None,
             next_report: now,
             next_retry_look: now,
@@ -272,6 +279,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.budget.tick(now);
         self.look_for_stuck(now);
         self.look_for_group(now);
+        self.look_for_silence(now);
         self.retry_due(now);
         self.commit_due(now);
         self.release_step(now);

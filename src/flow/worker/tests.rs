@@ -73,6 +73,13 @@ enum Fate {
     Refuse(FaultKind),
 }
 
+/// Whether a purge is reported at once, or only when it is too late.
+#[derive(Clone, Copy)]
+enum Purges {
+    Silently,
+    WithReports,
+}
+
 /// Both ends, and everything that happened.
 struct World {
     /// Records per source partition.
@@ -89,6 +96,7 @@ struct World {
     /// What happened, in order: commits and releases.
     story: Vec<String>,
     purged: bool,
+    purges: Purges,
     /// The source topic's id, as it is when it is asked.
     topic_id: String,
 }
@@ -280,7 +288,23 @@ impl Sink for FakeSink {
         true
     }
     fn purge(&self) {
-        self.0.with(|w| w.purged = true);
+        let given_up = self.0.with(|w| {
+            w.purged = true;
+            match w.purges {
+                Purges::Silently => Vec::new(),
+                Purges::WithReports => std::mem::take(&mut w.held),
+            }
+        });
+        let failed = |(_, _, token): (i32, i64, Token)| Outcome::Failed {
+            ticket: token.ticket,
+            distance: token.distance,
+            fault: ProduceFault {
+                kind: FaultKind::Collateral,
+                detail: "purged".into(),
+            },
+        };
+        let outcomes = given_up.into_iter().map(failed).collect();
+        let _ = self.0.inbox.send(Note::Outcomes(outcomes));
     }
 }
 
@@ -317,6 +341,7 @@ fn stand_with(
         commit_answers: VecDeque::new(),
         story: Vec::new(),
         purged: false,
+        purges: Purges::Silently,
         topic_id: "id".into(),
     };
     let shared = Shared {
@@ -374,6 +399,7 @@ fn stand_with(
         announcer: Announcer::silent(),
         troubles: Arc::default(),
         group_patience: Duration::from_millis(200),
+        sink_patience: Duration::from_secs(1),
     };
     let worker = std::thread::spawn(move || Worker::new(parts).run());
     Stand {
@@ -906,4 +932,30 @@ fn a_topic_that_was_replaced_is_named_and_never_committed_again() {
         "{:?}",
         seen.story
     );
+}
+
+/// Seen on Apache Kafka: after its broker stood still, the client waits for answers for ever.
+#[test]
+fn a_producer_that_says_nothing_is_made_anew() {
+    for threads in [0, 3] {
+        let mut asked = std::collections::BTreeSet::new();
+        let stand = stand(OnError::Skip, threads, move |_, offset| {
+            // The first time from 3 on, nothing is ever said of them.
+            if offset >= 3 && asked.insert(offset) {
+                return Fate::Hold;
+            }
+            Fate::Ack
+        });
+        stand.shared.with(|w| w.purges = Purges::WithReports);
+        stand.assign(&[(0, 9)]);
+        stand.committed(0, 9);
+        assert!(stand.shared.with(|w| w.purged));
+        assert_eq!(Counters::get(&stand.view.counters.skipped_records), 0);
+        let (exit, seen) = stand.drain();
+        assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+        assert_eq!(
+            first_appearances(&seen.arrived[&0]),
+            (0..9).collect::<Vec<_>>()
+        );
+    }
 }
