@@ -17,7 +17,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub use changed::Changed;
+pub use changed::{Changed, Effective, Settings};
 pub use demand::{Cause, Demand, Said};
 pub use report::{FlowReport, Positions, Report, RouteReport, Tally, Verb};
 pub use setting::Setting;

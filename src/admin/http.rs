@@ -1,6 +1,6 @@
 //! The HTTP interface: what is read over TCP and the socket, and what only the socket may change.
 
-use super::plan::PlanRequest;
+use super::plan::{ConfigPage, PlanRequest};
 use super::status::{Detail, Status, route_status};
 use super::{Desk, metrics, ready};
 use crate::config::spec::Name;
@@ -53,6 +53,7 @@ pub(super) fn looking(desk: Desk) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
         .route("/api/v1/status", get(status))
+        .route("/api/v1/config", get(config))
         .route("/api/v1/events", get(events))
         .route("/api/v1/routes/{name}", get(route))
         .with_state(desk)
@@ -103,6 +104,10 @@ fn unknown_route(name: &str) -> Response {
         format!("no route is called {name}\n"),
     )
         .into_response()
+}
+
+async fn config(State(desk): State<Desk>) -> Json<ConfigPage> {
+    Json(ConfigPage::from(&*desk.board.snapshot()))
 }
 
 async fn events(State(desk): State<Desk>) -> Json<Vec<Happened>> {

@@ -3,7 +3,7 @@
 
 use super::Desk;
 use crate::observe::State;
-use crate::plan::{Plan, Report};
+use crate::plan::{Effective, Plan, Report};
 use crate::supervisor::RejectedConfig;
 use crate::supervisor::board::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,39 @@ impl Desk {
             paused: paused(&snapshot),
             plan: Report::from(&Plan::between(running, &wanted.spec)),
         })
+    }
+}
+
+/// What runs, and since which load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfigPage {
+    /// The generation that runs.
+    pub generation: u64,
+    /// The hash of its files.
+    pub hash: String,
+    /// When it was applied, in seconds since 1970.
+    pub applied_at: f64,
+    /// Where the process differs from it: routes that are paused by hand.
+    pub paused: Vec<String>,
+    /// Every setting, secrets masked.
+    #[serde(flatten)]
+    pub effective: Effective,
+}
+
+impl From<&Snapshot> for ConfigPage {
+    fn from(snapshot: &Snapshot) -> Self {
+        let process = &snapshot.process;
+        Self {
+            generation: process.generation,
+            hash: process.hash.clone(),
+            applied_at: super::status::seconds(process.applied_at),
+            paused: paused(snapshot),
+            effective: process
+                .spec
+                .as_deref()
+                .map(Effective::from)
+                .unwrap_or_default(),
+        }
     }
 }
 

@@ -263,6 +263,10 @@ fn the_plan_that_is_shown_is_the_plan_that_is_applied() {
     let again = bench.ask(Method::PostJson("{}"), "/api/v1/plan");
     let again: plan::PlanPage = serde_json::from_str(&again.body).unwrap();
     assert!(again.plan.is_empty() && again.generation == 2);
+    let config = bench.get("/api/v1/config").body;
+    let config: plan::ConfigPage = serde_json::from_str(&config).unwrap();
+    assert_eq!(config.generation, 2);
+    assert_eq!(config.effective.routes["a"]["commit_interval"], "2s");
     let events = bench.get("/api/v1/events").body;
     assert!(events.contains("reload_applied"), "{events}");
 }

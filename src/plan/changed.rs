@@ -10,8 +10,9 @@ use crate::config::spec::{
     AdminSpec, ClusterSpec, ReloadSpec, RouteSpec, SaslSpec, Spec, ThreadSpec, TlsSpec,
     TopicCreation,
 };
+use crate::handler::Chain;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,35 +27,39 @@ pub struct Changed {
     pub to: String,
 }
 
-/// Collects what differs.
+/// Collects settings.
 struct Differences<'a> {
     cluster: Option<&'a str>,
+    wanted: Wanted,
     found: Vec<Changed>,
 }
 
-impl<'a> Differences<'a> {
-    fn of_cluster(name: &'a str) -> Self {
-        Self {
-            cluster: Some(name),
-            found: Vec::new(),
-        }
-    }
+/// Which settings are collected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Those that differ.
+    Differing,
+    /// All, to be shown.
+    All,
+}
 
-    fn new() -> Self {
+impl<'a> Differences<'a> {
+    fn new(cluster: Option<&'a str>, wanted: Wanted) -> Self {
         Self {
-            cluster: None,
+            cluster,
+            wanted,
             found: Vec::new(),
         }
     }
 
     fn compare<T: PartialEq + Shown>(&mut self, setting: Setting, running: &T, wanted: &T) {
-        if running != wanted {
+        if running != wanted || self.wanted == Wanted::All {
             self.note(setting, running.shown(), wanted.shown());
         }
     }
 
     fn bytes(&mut self, setting: Setting, running: Option<u64>, wanted: Option<u64>) {
-        if running != wanted {
+        if running != wanted || self.wanted == Wanted::All {
             let shown = |bytes: Option<u64>| bytes.map(Bytes).shown();
             self.note(setting, shown(running), shown(wanted));
         }
@@ -73,6 +78,10 @@ impl<'a> Differences<'a> {
 /// The settings of a route that differ and matter to what runs, those of its clusters apart.
 /// `about` does not matter: it is shown, never run.
 pub(super) fn of_route(running: &RouteSpec, wanted: &RouteSpec) -> Vec<Changed> {
+    route(running, wanted, Wanted::Differing)
+}
+
+fn route(running: &RouteSpec, wanted: &RouteSpec, which: Wanted) -> Vec<Changed> {
     let RouteSpec {
         name: _,
         about: _,
@@ -98,7 +107,7 @@ pub(super) fn of_route(running: &RouteSpec, wanted: &RouteSpec) -> Vec<Changed> 
         was: _,
         accept: _,
     } = running;
-    let mut d = Differences::new();
+    let mut d = Differences::new(None, which);
     let names = |clusters: &[std::sync::Arc<ClusterSpec>]| -> Vec<_> {
         clusters.iter().map(|c| c.name.clone()).collect()
     };
@@ -115,7 +124,10 @@ pub(super) fn of_route(running: &RouteSpec, wanted: &RouteSpec) -> Vec<Changed> 
         exclude,
         &wanted.topics.exclude_patterns,
     );
-    if *chain != wanted.chain {
+    if which == Wanted::All {
+        let (_, whole) = shown::chains(&Chain::default(), chain);
+        d.note(Setting::Handlers, whole.clone(), whole);
+    } else if *chain != wanted.chain {
         let (from, to) = shown::chains(chain, &wanted.chain);
         d.note(Setting::Handlers, from, to);
     }
@@ -192,6 +204,10 @@ fn creation_of(d: &mut Differences<'_>, running: &TopicCreation, wanted: &TopicC
 
 /// The settings of a cluster that differ.
 pub(super) fn of_cluster(running: &ClusterSpec, wanted: &ClusterSpec) -> Vec<Changed> {
+    cluster(running, wanted, Wanted::Differing)
+}
+
+fn cluster(running: &ClusterSpec, wanted: &ClusterSpec, which: Wanted) -> Vec<Changed> {
     let ClusterSpec {
         name,
         bootstrap_servers,
@@ -201,7 +217,7 @@ pub(super) fn of_cluster(running: &ClusterSpec, wanted: &ClusterSpec) -> Vec<Cha
         access,
         expect_cluster_id,
     } = running;
-    let mut d = Differences::of_cluster(name.as_str());
+    let mut d = Differences::new(Some(name.as_str()), which);
     d.compare(
         Setting::BootstrapServers,
         bootstrap_servers,
@@ -232,6 +248,9 @@ pub(super) fn of_cluster(running: &ClusterSpec, wanted: &ClusterSpec) -> Vec<Cha
 
 /// TLS that is absent is not TLS with nothing in it: that alone is a difference, too.
 fn tls_of(d: &mut Differences<'_>, running: Option<&TlsSpec>, wanted: Option<&TlsSpec>) {
+    if running.is_none() && wanted.is_none() {
+        return;
+    }
     let before = d.found.len();
     let (none, also_none) = (TlsSpec::default(), TlsSpec::default());
     let (from, to) = (running.unwrap_or(&none), wanted.unwrap_or(&also_none));
@@ -279,6 +298,10 @@ fn sasl_of(d: &mut Differences<'_>, running: Option<&SaslSpec>, wanted: Option<&
 
 /// The settings of the process that differ, routes and clusters apart.
 pub(super) fn of_process(running: &Spec, wanted: &Spec) -> Vec<Changed> {
+    process(running, wanted, Wanted::Differing)
+}
+
+fn process(running: &Spec, wanted: &Spec, which: Wanted) -> Vec<Changed> {
     let Spec {
         group,
         clusters: _,
@@ -290,7 +313,7 @@ pub(super) fn of_process(running: &Spec, wanted: &Spec) -> Vec<Changed> {
         // A word about the change itself.
         accept: _,
     } = running;
-    let mut d = Differences::new();
+    let mut d = Differences::new(None, which);
     d.compare(Setting::Group, group, &wanted.group);
     d.bytes(
         Setting::Memory,
@@ -303,4 +326,47 @@ pub(super) fn of_process(running: &Spec, wanted: &Spec) -> Vec<Changed> {
     d.compare(Setting::AdminListen, listen, &wanted.admin.listen);
     d.compare(Setting::AdminSocket, socket, &wanted.admin.socket);
     d.found
+}
+
+/// Every setting with its value, secrets masked.
+pub type Settings = BTreeMap<String, String>;
+
+/// A configuration as it runs: every setting that matters, defaults included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Effective {
+    /// The process's.
+    pub process: Settings,
+    /// The clusters', by name.
+    pub clusters: BTreeMap<String, Settings>,
+    /// The routes', by name.
+    pub routes: BTreeMap<String, Settings>,
+}
+
+impl From<&Spec> for Effective {
+    fn from(spec: &Spec) -> Self {
+        let values = |all: Vec<Changed>| all.into_iter().map(|c| (c.setting, c.to)).collect();
+        let of_cluster = |of: &ClusterSpec| -> Settings {
+            let settings: Settings = values(cluster(of, of, Wanted::All));
+            let prefix = format!("clusters.{}.", of.name);
+            let short = |key: String| key.strip_prefix(&prefix).map_or(key.clone(), str::to_owned);
+            settings
+                .into_iter()
+                .map(|(key, value)| (short(key), value))
+                .collect()
+        };
+        let of_route = |of: &RouteSpec| values(route(of, of, Wanted::All));
+        Self {
+            process: values(process(spec, spec, Wanted::All)),
+            clusters: spec
+                .clusters
+                .iter()
+                .map(|(n, c)| (n.to_string(), of_cluster(c)))
+                .collect(),
+            routes: spec
+                .routes
+                .iter()
+                .map(|(n, r)| (n.to_string(), of_route(r)))
+                .collect(),
+        }
+    }
 }

@@ -231,6 +231,16 @@ fn a_secret_is_never_shown_and_still_a_difference() {
     assert_eq!(report.routes["orders"].changed.len(), 2, "{report}");
     let json = serde_json::to_string(&report).unwrap();
     assert!(!json.contains("canary") && !report.to_string().contains("canary"));
+    let mut spec = running;
+    let hub = Arc::clone(&spec.routes[&name("orders")].targets[0]);
+    spec.clusters.insert(name("hub"), hub);
+    let effective = Effective::from(&spec);
+    assert_eq!(effective.clusters["hub"]["sasl.password"], "***");
+    assert!(
+        !serde_json::to_string(&effective)
+            .unwrap()
+            .contains("canary")
+    );
 }
 
 #[test]
