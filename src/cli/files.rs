@@ -21,7 +21,7 @@ pub(super) fn find(mut named: Vec<PathBuf>, config: Vec<PathBuf>) -> Result<Vec<
     found.map(|path| vec![path.to_owned()]).ok_or_else(|| {
         format!(
             "no configuration found: looked for {} in this folder and {}\n\
-             name one (`mirror run FILE`), or try without Kafka: `mirror sandbox`",
+             write a first one (`mirror init`), name one (`mirror run FILE`), or try without Kafka: `mirror sandbox`",
             DEFAULTS[0], DEFAULTS[1]
         )
     })

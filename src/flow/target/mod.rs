@@ -274,7 +274,11 @@ impl TopicKeeper {
                 Fulfilled::Changed
             }
             Ok(Change::Refused(words)) => {
-                self.missing(need, &format!("the target refuses to create it: {words}"))
+                let advice = advice(&words);
+                self.missing(
+                    need,
+                    &format!("the target refuses to create it: {words}{advice}"),
+                )
             }
             Err(words) => self.missing(need, &format!("creating it was not answered: {words}")),
         }
@@ -414,6 +418,14 @@ enum Fulfilled {
     Already,
     Changed,
     Waits(Reason),
+}
+
+/// What to do about a refusal, where its words do not say.
+fn advice(words: &str) -> &'static str {
+    match words.contains("InvalidReplicationFactor") {
+        true => "; it has fewer brokers than `topic_creation.replication_factor` asks for",
+        false => "",
+    }
 }
 
 #[cfg(test)]
