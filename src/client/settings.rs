@@ -135,6 +135,9 @@ pub fn common(cluster: &ClusterSpec) -> ClientConfig {
         // B084, B146: a broker that comes back under a new address is found again soon.
         .set("reconnect.backoff.max.ms", "2000")
         .set("socket.connection.setup.timeout.ms", "10000")
+        // A broker that its controller has dropped for a moment answers that there are no brokers; the client then
+        // forgets all of them, and by default asks the bootstrap servers again only after five minutes.
+        .set("metadata.recovery.rebootstrap.trigger.ms", "5000")
         .set("socket.keepalive.enable", "true");
     for (key, value) in &cluster.properties {
         config.set(key, value.reveal());
