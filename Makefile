@@ -11,7 +11,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 # One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
 .NOTPARALLEL:
-.PHONY: help demo test bench check fmt clippy doc licences shell kafka-up setup-build setup-test
+.PHONY: help demo test fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -20,9 +20,12 @@ demo: setup-build ## Build mirror and run its sandbox: clusters, routes and reco
 	$(CARGO) run --release --locked --features sandbox -- sandbox $(ARGS)
 
 test: setup-test fmt clippy ## Set up what is missing, then check the style and run all tests, those against real Kafka too
-	$(CARGO) test $(ALL) --lib --bins --test fast
+	$(CARGO) test $(ALL) --lib --bins --test fast --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+
+fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz ARGS='--seed 2 --keep tests/corpus'
+	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)
 
 bench: setup-test ## Measure on real Kafka: CPU against a bare loop of the same client, healthy routes beside broken ones
 	$(CARGO) bench --locked --features sandbox --bench plane --bench islands

@@ -41,6 +41,8 @@ pub mod admin;
 pub mod estimate;
 pub mod graph;
 
+pub mod redact;
+
 pub mod logging;
 
 pub mod cli;

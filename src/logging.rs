@@ -1,5 +1,6 @@
 //! Log lines and the progress line, which share standard error.
 
+use crate::redact;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +94,7 @@ impl Screen {
     /// line that wraps could not be written over.
     pub fn show(&self, line: String) {
         let mut progress = self.lock();
+        let line = redact::text(&line).into_owned();
         let _ = write!(io::stderr(), "{}", Shown(&line));
         *progress = Some(line);
     }
@@ -137,9 +139,10 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
+/// A line comes in one write.
 impl Write for Line<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        io::stderr().write(buffer)
+        redact::Clean(io::stderr()).write(buffer)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -4,11 +4,14 @@ use super::plan::{ConfigPage, PlanRequest};
 use super::status::{Detail, Status, route_status};
 use super::{Desk, metrics, ready};
 use crate::config::spec::Name;
+use crate::redact;
 use crate::supervisor::event::Steered;
 use crate::supervisor::journal::Happened;
 use crate::supervisor::{Event, ReloadVerdict};
+use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -56,6 +59,7 @@ pub(super) fn looking(desk: Desk) -> Router {
         .route("/api/v1/config", get(config))
         .route("/api/v1/events", get(events))
         .route("/api/v1/routes/{name}", get(route))
+        .layer(map_response(clean))
         .with_state(desk)
 }
 
@@ -66,7 +70,24 @@ pub(super) fn changing(desk: Desk) -> Router {
         .route("/api/v1/reload", post(reload))
         .route("/api/v1/routes/{name}/pause", post(pause))
         .route("/api/v1/routes/{name}/resume", post(resume))
+        .layer(map_response(clean))
         .with_state(desk)
+}
+
+/// No answer holds a secret, whatever error it repeats.
+async fn clean(answer: Response) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let metrics = parts.headers.get(header::CONTENT_TYPE);
+    let metrics = metrics.is_some_and(|kind| kind == metrics::CONTENT_TYPE);
+    let clean = match std::str::from_utf8(&body) {
+        Ok(text) if metrics => redact::exposition(text).into_owned().into_bytes(),
+        _ => redact::bytes(&body).into_owned(),
+    };
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(clean))
 }
 
 async fn readyz(State(desk): State<Desk>) -> Response {

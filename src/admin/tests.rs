@@ -282,3 +282,12 @@ fn a_plan_of_files_that_may_not_run_says_why() {
         answer.body
     );
 }
+
+#[test]
+fn no_answer_holds_a_secret() {
+    let bench = Bench::new();
+    crate::redact::remember(["canary-in-an-answer"]);
+    let answer = bench.get("/api/v1/routes/canary-in-an-answer");
+    assert_eq!(answer.code, 404);
+    assert_eq!(answer.body, "no route is called ***\n");
+}

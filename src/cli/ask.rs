@@ -38,6 +38,7 @@ fn places(args: &AskArgs, config: &[PathBuf], program: &Program) -> Result<Vec<P
         .and_then(|files| {
             let request = LoadRequest {
                 files,
+                variables: program.variables.clone(),
                 no_data_loss: NoDataLoss::AsWritten,
                 colour: Colour::Off,
             };

@@ -2,9 +2,10 @@
 
 use crate::config::diagnostic::{Code, Diagnostic, Severity};
 use crate::config::loss;
+use crate::config::place::Sources;
 use crate::config::render::{self, Colour};
 use crate::config::spec::{ClusterSpec, RouteSpec};
-use crate::config::{self, LoadOptions, Loaded, Rejected};
+use crate::config::{self, LoadOptions, Loaded, Rejected, effective, github, sarif};
 use crate::estimate::{Estimate, Machine};
 use crate::handler::Reads;
 use serde_json::{Value, json};
@@ -17,8 +18,14 @@ use std::sync::Arc;
 pub enum Format {
     /// For people: diagnostics on standard error, routes on standard output.
     Text(Colour),
+    /// As text, with the effective configuration on standard output.
+    Effective(Colour),
     /// One JSON object on standard output.
     Json,
+    /// A SARIF 2.1.0 log on standard output.
+    Sarif,
+    /// Workflow commands of GitHub Actions on standard output.
+    Github,
 }
 
 /// What warnings mean.
@@ -97,7 +104,9 @@ fn refuse(
 ) -> io::Result<Outcome> {
     match options.format {
         Format::Json => write_json(out, &rejected.diagnostics, None)?,
-        Format::Text(colour) => {
+        Format::Sarif => write_sarif(out, &rejected.diagnostics, &rejected.sources)?,
+        Format::Github => write_github(out, &rejected.diagnostics, &rejected.sources)?,
+        Format::Text(colour) | Format::Effective(colour) => {
             write!(err, "{}", rejected.render(colour))?;
             writeln!(err, "{}", summary(&rejected.diagnostics))?;
         }
@@ -122,6 +131,14 @@ fn accept(
     let outcome = outcome(&found, options.warnings);
     match options.format {
         Format::Json => write_json(out, &found, Some(loaded))?,
+        Format::Sarif => write_sarif(out, &found, &loaded.document.sources)?,
+        Format::Github => write_github(out, &found, &loaded.document.sources)?,
+        Format::Effective(colour) => {
+            let text = render::render(&found, &loaded.document.sources, colour);
+            write!(err, "{text}")?;
+            let printed = effective::effective(loaded).map_err(io::Error::other)?;
+            write!(out, "{printed}")?;
+        }
         Format::Text(colour) => {
             let text = render::render(&found, &loaded.document.sources, colour);
             write!(err, "{text}")?;
@@ -207,6 +224,14 @@ fn count(number: usize, word: &str) -> String {
     }
 }
 
+fn write_sarif(out: &mut dyn Write, found: &[Diagnostic], sources: &Sources) -> io::Result<()> {
+    writeln!(out, "{:#}", sarif::sarif(found, sources))
+}
+
+fn write_github(out: &mut dyn Write, found: &[Diagnostic], sources: &Sources) -> io::Result<()> {
+    write!(out, "{}", github::annotations(found, sources))
+}
+
 fn write_json(
     out: &mut dyn Write,
     found: &[Diagnostic],
@@ -254,6 +279,7 @@ mod tests {
         let options = CheckOptions {
             load: LoadOptions {
                 environment: &|_| None,
+                variables: &crate::config::interpolate::Variables::default(),
                 registry: &registry,
                 listeners: &listeners,
             },
@@ -305,6 +331,110 @@ mod tests {
         let json: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(json["diagnostics"][0]["code"], "E0402");
         assert_eq!((json["ok"].as_bool(), err.as_str()), (Some(false), ""));
+    }
+
+    /// The essence of the SARIF 2.1.0 schema: what must be there, and of which type.
+    fn essence_of_sarif() -> Value {
+        let text = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
+        let level = json!({ "enum": ["none", "note", "warning", "error"] });
+        let count = json!({ "type": "integer", "minimum": 1 });
+        let location = json!({
+            "type": "object",
+            "required": ["artifactLocation"],
+            "properties": {
+                "artifactLocation": { "required": ["uri"], "properties": { "uri": { "type": "string", "format": "uri-reference" } } },
+                "region": {
+                    "required": ["startLine"],
+                    "additionalProperties": false,
+                    "properties": {
+                        "startLine": count, "startColumn": count, "endLine": count, "endColumn": count,
+                        "byteOffset": { "type": "integer", "minimum": 0 }, "byteLength": { "type": "integer", "minimum": 0 },
+                    },
+                },
+            },
+        });
+        json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "required": ["version", "runs"],
+            "additionalProperties": false,
+            "properties": {
+                "$schema": { "type": "string", "format": "uri" },
+                "version": { "const": "2.1.0" },
+                "runs": { "type": "array", "minItems": 1, "items": {
+                    "required": ["tool", "results"],
+                    "properties": {
+                        "columnKind": { "enum": ["utf16CodeUnits", "unicodeCodePoints"] },
+                        "tool": { "required": ["driver"], "properties": { "driver": {
+                            "required": ["name"],
+                            "properties": { "rules": { "type": "array", "uniqueItems": true, "items": {
+                                "required": ["id"],
+                                "properties": { "shortDescription": text, "fullDescription": text, "help": text, "defaultConfiguration": { "properties": { "level": level } } },
+                            } } },
+                        } } },
+                        "results": { "type": "array", "items": {
+                            "required": ["message", "ruleId", "ruleIndex"],
+                            "properties": {
+                                "level": level,
+                                "message": text,
+                                "ruleIndex": { "type": "integer", "minimum": 0 },
+                                "locations": { "type": "array", "items": { "properties": { "physicalLocation": location } } },
+                                "relatedLocations": { "type": "array", "uniqueItems": true, "items": {
+                                    "properties": { "id": { "type": "integer", "minimum": 0 }, "message": text, "physicalLocation": location },
+                                } },
+                            },
+                        } },
+                    },
+                } },
+            },
+        })
+    }
+
+    #[test]
+    fn sarif_is_sarif() {
+        let text = SOUND
+            .replace("source: a", "source: c")
+            .replace("  b:", "  a:");
+        let (outcome, out, err) = check(&text, Format::Sarif, Warnings::Allow, Demand::Sound);
+        assert_eq!((outcome.code(), err.as_str()), (1, ""));
+        let log: Value = serde_json::from_str(&out).unwrap();
+        let validator = jsonschema::validator_for(&essence_of_sarif()).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&log).map(|e| e.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        let run = &log["runs"][0];
+        let results = run["results"].as_array().unwrap();
+        for result in results {
+            let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+            assert_eq!(
+                run["tool"]["driver"]["rules"][index]["id"],
+                result["ruleId"]
+            );
+        }
+        let region = &results[0]["locations"][0]["physicalLocation"]["region"];
+        let place =
+            ["startLine", "startColumn", "endLine", "endColumn"].map(|k| region[k].as_u64());
+        assert_eq!(place, [4, 3, 4, 4].map(Some));
+        assert_eq!(
+            results[0]["relatedLocations"][0]["message"]["text"],
+            "first here"
+        );
+        let (outcome, out, _) = check(SOUND, Format::Sarif, Warnings::Deny, Demand::Sound);
+        let log: Value = serde_json::from_str(&out).unwrap();
+        assert!(validator.is_valid(&log) && outcome.code() == 0);
+    }
+
+    #[test]
+    fn workflows_get_a_line_for_each() {
+        let text = SOUND.replace("source: a", "source: c");
+        let (outcome, out, err) = check(&text, Format::Github, Warnings::Allow, Demand::Sound);
+        assert_eq!((outcome.code(), err.as_str()), (1, ""));
+        assert!(
+            out.starts_with("::error file=")
+                && out
+                    .contains(",line=6,endLine=6,col=16,endColumn=17,title=E0402::unknown cluster"),
+            "{out}"
+        );
+        assert_eq!(out.lines().count(), 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Where the engine, the loader, `check` and the schema are plugged into the commands.
 
-use super::{CheckRequest, LoadRequest, NoDataLoss, OutputFormat, Program, check, text};
-use crate::cli::program::Warnings;
+use super::{CheckFormat, CheckRequest, LoadRequest, NoDataLoss, Program, check, text};
+use crate::cli::program::{Printed, Warnings};
+use crate::config::interpolate::Variables;
 use crate::config::render::{self, Colour};
 use crate::config::{self, LoadOptions, Loaded, loss};
 use crate::exit::Exit;
@@ -25,12 +26,14 @@ pub fn embedding(environment: Environment) -> Program {
         load: Arc::new(move |request: &LoadRequest| load(request, &for_load)),
         check: Arc::new(move |request: &CheckRequest| check_files(request, &for_check)),
         schema: || config::schema::text(),
+        variables: Variables::default(),
     }
 }
 
-fn options(environment: &Environment) -> LoadOptions<'_> {
+fn options<'a>(environment: &'a Environment, variables: &'a Variables) -> LoadOptions<'a> {
     LoadOptions {
         environment: &config::process_environment,
+        variables,
         registry: &environment.handlers,
         listeners: &environment.listeners,
     }
@@ -38,13 +41,14 @@ fn options(environment: &Environment) -> LoadOptions<'_> {
 
 fn load(request: &LoadRequest, environment: &Environment) -> Result<LoadedConfig, RejectedConfig> {
     let colour = colour(request.colour);
-    let loaded =
-        config::load(&request.files, &options(environment)).map_err(|rejected| RejectedConfig {
+    let loaded = config::load(&request.files, &options(environment, &request.variables)).map_err(
+        |rejected| RejectedConfig {
             first_error: rejected.first_error(),
             rendered: rejected.render(colour),
             hash: Some(rejected.hash.clone()),
             files: rejected.files.clone(),
-        })?;
+        },
+    )?;
     if request.no_data_loss == NoDataLoss::Required {
         refuse_losses(&loaded, colour)?;
     }
@@ -72,11 +76,16 @@ fn refuse_losses(loaded: &Loaded, colour: Colour) -> Result<(), RejectedConfig> 
 
 fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
     let format = match request.format {
-        OutputFormat::Text => check::Format::Text(colour(request.colour)),
-        OutputFormat::Json | OutputFormat::Yaml => check::Format::Json,
+        CheckFormat::Text => match request.printed {
+            Printed::Routes => check::Format::Text(colour(request.colour)),
+            Printed::Effective => check::Format::Effective(colour(request.colour)),
+        },
+        CheckFormat::Json | CheckFormat::Yaml => check::Format::Json,
+        CheckFormat::Sarif => check::Format::Sarif,
+        CheckFormat::Github => check::Format::Github,
     };
     let options = check::CheckOptions {
-        load: options(environment),
+        load: options(environment, &request.variables),
         format,
         warnings: match request.warnings {
             Warnings::Allow => check::Warnings::Allow,
@@ -87,16 +96,18 @@ fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
             NoDataLoss::AsWritten => check::Demand::Sound,
         },
     };
-    let (mut out, mut err) = (Vec::new(), std::io::stderr().lock());
+    let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome = check::run(&request.files, &options, &mut out, &mut err);
-    let out = String::from_utf8_lossy(&out);
+    let (out, err) = (String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+    if !err.is_empty() {
+        text::err(err.trim_end());
+    }
     match request.format {
-        OutputFormat::Yaml => text::out(&text::as_yaml(&out)),
-        OutputFormat::Text if out.is_empty() => {}
-        OutputFormat::Text | OutputFormat::Json => text::out(&out),
+        CheckFormat::Yaml => text::out(&text::as_yaml(&out)),
+        _ if out.is_empty() => {}
+        _ => text::out(&out),
     }
     if request.no_data_loss == NoDataLoss::Required {
-        drop(err);
         text::show_enforced();
     }
     match outcome {

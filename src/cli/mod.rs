@@ -2,6 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
+use crate::config::interpolate::{Allowed, Unset, Variables};
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -52,9 +53,43 @@ pub struct Cli {
     /// When to use colour; NO_COLOR turns it off as well
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto, global = true)]
     pub color: ColorChoice,
+    /// Which variables `${NAME}` may take.
+    #[command(flatten)]
+    pub variables: VariableArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Which variables `${NAME}` may take.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Variables")]
+pub struct VariableArgs {
+    /// Take no environment variable: `${NAME:-default}` is its default, others are errors
+    #[arg(long, global = true, conflicts_with = "env_allow")]
+    pub no_env: bool,
+    /// Take only environment variables of such names, `*` and `?` for any; may be repeated
+    #[arg(long, value_name = "PATTERN", global = true)]
+    pub env_allow: Vec<String>,
+    /// Take a variable that is not set as an empty text, with a warning
+    #[arg(long, global = true)]
+    pub allow_unset: bool,
+}
+
+impl From<&VariableArgs> for Variables {
+    fn from(args: &VariableArgs) -> Self {
+        Self {
+            allowed: match (args.no_env, args.env_allow.as_slice()) {
+                (true, _) => Allowed::None,
+                (false, []) => Allowed::All,
+                (false, patterns) => Allowed::matching(patterns),
+            },
+            unset: match args.allow_unset {
+                true => Unset::Empty,
+                false => Unset::Refused,
+            },
+        }
+    }
 }
 
 /// The commands.
@@ -161,8 +196,12 @@ pub struct CheckArgs {
     /// Configuration files or folders
     pub files: Vec<PathBuf>,
     /// How the result looks
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    pub format: OutputFormat,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
+    /// Print the file as it is understood: one document, with every default; secrets as `${…}`
+    /// or `***`
+    #[arg(long, conflicts_with = "format")]
+    pub effective: bool,
     /// Exit 3 if there are warnings
     #[arg(long)]
     pub deny_warnings: bool,
@@ -275,6 +314,21 @@ pub enum OutputFormat {
     Yaml,
 }
 
+/// How the result of `check` looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// The same as JSON, easier to read.
+    Yaml,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
@@ -304,11 +358,20 @@ pub fn main(args: Vec<std::ffi::OsString>, program: Program) -> Exit {
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!(event = "panic", "{panic}");
         if !tracing::dispatcher::has_been_set() {
-            eprintln!("mirror: panic: {panic}");
+            text::err(&format!("mirror: panic: {panic}"));
         }
     }));
     let work = std::panic::AssertUnwindSafe(|| match Cli::try_parse_from(args) {
-        Ok(cli) => dispatch(cli, &program),
+        Ok(cli) => {
+            let variables = Variables::from(&cli.variables);
+            dispatch(
+                cli,
+                &Program {
+                    variables,
+                    ..program
+                },
+            )
+        }
         Err(error) => {
             let _ = error.print();
             if error.use_stderr() {
@@ -353,7 +416,12 @@ fn check(args: CheckArgs, config: Vec<PathBuf>, color: ColorChoice, program: &Pr
     match files::find(args.files, config) {
         Ok(files) => (program.check)(&CheckRequest {
             files,
+            variables: program.variables.clone(),
             format: args.format,
+            printed: match args.effective {
+                true => program::Printed::Effective,
+                false => program::Printed::Routes,
+            },
             warnings: match args.deny_warnings {
                 true => program::Warnings::Deny,
                 false => program::Warnings::Allow,

@@ -136,13 +136,14 @@ fn against_file(
 fn load(files: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<Arc<Spec>, Exit> {
     let request = LoadRequest {
         files,
+        variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
     };
     match (program.load)(&request) {
         Ok(config) => Ok(config.spec),
         Err(rejected) => {
-            eprintln!("{}", rejected.words());
+            text::err(rejected.words());
             Err(Exit::No)
         }
     }

@@ -1,7 +1,8 @@
 //! What the commands are built upon: the loader, the engine, `check` and the schema, given by
 //! whoever links the program (or embeds it with handlers of its own).
 
-use super::OutputFormat;
+use super::CheckFormat;
+use crate::config::interpolate::Variables;
 use crate::exit::Exit;
 use crate::logging::Colour;
 use crate::supervisor::{Flows, LoadedConfig, RejectedConfig};
@@ -26,6 +27,8 @@ pub struct Program {
     pub check: CheckFiles,
     /// The JSON schema of the file.
     pub schema: fn() -> String,
+    /// Which variables files may take, as the command line says.
+    pub variables: Variables,
 }
 
 /// What to load, and how strictly.
@@ -33,6 +36,8 @@ pub struct Program {
 pub struct LoadRequest {
     /// Files or folders, in order.
     pub files: Vec<PathBuf>,
+    /// Which variables they may take.
+    pub variables: Variables,
     /// Whether settings that give up on records are refused.
     pub no_data_loss: NoDataLoss,
     /// Whether rendered diagnostics may use colour.
@@ -73,14 +78,27 @@ impl From<bool> for NoDataLoss {
 pub struct CheckRequest {
     /// Files or folders, in order.
     pub files: Vec<PathBuf>,
+    /// Which variables they may take.
+    pub variables: Variables,
     /// How the result looks.
-    pub format: OutputFormat,
+    pub format: CheckFormat,
+    /// What is printed of a sound configuration.
+    pub printed: Printed,
     /// What warnings mean for the exit code.
     pub warnings: Warnings,
     /// Whether settings that give up on records are refused.
     pub no_data_loss: NoDataLoss,
     /// Whether colour may be used.
     pub colour: Colour,
+}
+
+/// What `mirror check` prints of a sound configuration, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// A line for each route.
+    Routes,
+    /// The file as it is understood.
+    Effective,
 }
 
 /// What warnings mean for the exit code.

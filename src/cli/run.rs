@@ -42,6 +42,7 @@ pub(super) fn run(
     };
     let request = LoadRequest {
         files,
+        variables: program.variables.clone(),
         no_data_loss: args.no_data_loss.into(),
         colour,
     };
@@ -49,7 +50,7 @@ pub(super) fn run(
     let first = match load(None) {
         Ok(first) => first,
         Err(rejected) => {
-            eprintln!("{}", rejected.words());
+            text::err(rejected.words());
             return Exit::No;
         }
     };
@@ -57,7 +58,7 @@ pub(super) fn run(
         text::show_enforced();
     }
     if !first.warnings.is_empty() {
-        eprintln!("{}", first.warnings.trim_end());
+        text::err(first.warnings.trim_end());
     }
     let show = std::io::stderr().is_terminal() && !args.no_progress;
     serve(first, load, program, show.then_some(screen))
@@ -145,7 +146,7 @@ pub(crate) fn watch(settle: Duration, events: EventSender) -> Option<FileWatch> 
 
 /// Prints how it ended and gives the exit code.
 fn account(outcome: &Outcome) -> Exit {
-    let list = |left: &[Leftover]| left.iter().for_each(|left| eprintln!("  {left}"));
+    let list = |left: &[Leftover]| left.iter().for_each(|left| text::err(&format!("  {left}")));
     match outcome {
         Outcome::Drained => Exit::Done,
         Outcome::CaughtUp => {

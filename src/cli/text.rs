@@ -3,12 +3,13 @@
 use super::ColorChoice;
 use crate::exit::Exit;
 use crate::logging::Colour;
+use crate::redact;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// Writes a result to standard output. A reader that has gone away (`| head`) is no error.
 pub(super) fn out(text: &str) {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = redact::Clean(io::stdout().lock());
     let _ = stdout.write_all(text.as_bytes());
     if !text.ends_with('\n') {
         let _ = stdout.write_all(b"\n");
@@ -18,8 +19,13 @@ pub(super) fn out(text: &str) {
 
 /// Writes an error to standard error and gives `exit` back.
 pub(super) fn fail(message: &str, exit: Exit) -> Exit {
-    eprintln!("mirror: {message}");
+    err(&format!("mirror: {message}"));
     exit
+}
+
+/// Writes a line, or several, to standard error.
+pub(super) fn err(text: &str) {
+    eprintln!("{}", redact::text(text));
 }
 
 /// Whether standard output may be coloured.

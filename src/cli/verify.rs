@@ -72,13 +72,14 @@ fn load(config: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<A
         files::find(Vec::new(), config).map_err(|missing| text::fail(&missing, Exit::No))?;
     let request = LoadRequest {
         files,
+        variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
     };
     (program.load)(&request)
         .map(|config| config.spec)
         .map_err(|rejected| {
-            eprintln!("{}", rejected.words());
+            text::err(rejected.words());
             Exit::No
         })
 }

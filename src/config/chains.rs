@@ -32,6 +32,8 @@ impl Steps {
 pub struct Chains<'a> {
     named: Option<&'a Map<String, Value>>,
     used: BTreeSet<String>,
+    /// The circles that were reported, each by the names in it.
+    circles: BTreeSet<BTreeSet<String>>,
 }
 
 impl<'a> Chains<'a> {
@@ -40,6 +42,7 @@ impl<'a> Chains<'a> {
         Self {
             named: document.get("handlers").and_then(Value::as_object),
             used: BTreeSet::new(),
+            circles: BTreeSet::new(),
         }
     }
 
@@ -57,6 +60,7 @@ impl<'a> Chains<'a> {
     /// is reported once, through that other one.
     pub fn used_by_chains(&mut self, alone: &Chains<'_>) {
         self.used.extend(alone.used.iter().cloned());
+        self.circles.extend(alone.circles.iter().cloned());
     }
 
     /// The steps at `at` with every `use:` of a chain of the file replaced by that chain's steps.
@@ -64,6 +68,20 @@ impl<'a> Chains<'a> {
     pub fn resolve(&mut self, steps: &[Value], at: &str, check: &mut Check<'_>) -> Steps {
         let mut resolved = Steps::default();
         self.append(steps, at, &mut Vec::new(), &mut resolved, check);
+        resolved
+    }
+
+    /// The steps of the chain `name`, which stand at `at`, resolved.
+    pub fn resolve_named(
+        &mut self,
+        name: &str,
+        steps: &[Value],
+        at: &str,
+        check: &mut Check<'_>,
+    ) -> Steps {
+        let mut resolved = Steps::default();
+        let mut inside = vec![name.to_owned()];
+        self.append(steps, at, &mut inside, &mut resolved, check);
         resolved
     }
 
@@ -87,8 +105,8 @@ impl<'a> Chains<'a> {
                 (Some(name), Some((_, chain))) => {
                     self.used.insert(name.to_owned());
                     alone(step, &at, check);
-                    if inside.iter().any(|n| n == name) {
-                        recursive(name, &at, inside, check);
+                    if let Some(from) = inside.iter().position(|n| n == name) {
+                        self.recursive(&at, &inside[from..], check);
                         continue;
                     }
                     inside.push(name.to_owned());
@@ -104,6 +122,19 @@ impl<'a> Chains<'a> {
                 (Some(name), None) => self.unknown(name, &at, check),
             }
         }
+    }
+
+    /// A circle is one mistake, wherever it is entered.
+    fn recursive(&mut self, at: &str, circle: &[String], check: &mut Check<'_>) {
+        if !self.circles.insert(circle.iter().cloned().collect()) {
+            return;
+        }
+        let name = &circle[0];
+        let message = format!(
+            "the chain `{name}` uses itself: {} → {name}",
+            circle.join(" → ")
+        );
+        check.say(Code::RecursiveChain, &pointer::child(at, "use"), message);
     }
 
     fn unknown(&self, name: &str, at: &str, check: &mut Check<'_>) {
@@ -126,16 +157,9 @@ fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
     for (name, _) in beside.filter(|(name, _)| *name != "use") {
         let at = pointer::child(at, name);
         let message = format!("`{name}` cannot stand beside the `use` of a chain");
-        check.say(Code::Conflict, &at, message).help =
+        check.say_of_key(Code::Conflict, &at, message).help =
             Some("write it at the steps of the chain".to_owned());
     }
-}
-
-fn recursive(name: &str, at: &str, inside: &[String], check: &mut Check<'_>) {
-    let mut path: Vec<&str> = inside.iter().map(String::as_str).collect();
-    path.push(name);
-    let message = format!("the chain `{name}` uses itself: {}", path.join(" → "));
-    check.say(Code::RecursiveChain, &pointer::child(at, "use"), message);
 }
 
 /// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported.

@@ -18,6 +18,10 @@ fn load_files(files: &[(&str, &str)]) -> Result<Loaded, Box<Rejected>> {
 }
 
 pub(crate) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
+    load_with(paths, &Variables::default())
+}
+
+pub(crate) fn load_with(paths: &[PathBuf], variables: &Variables) -> Result<Loaded, Box<Rejected>> {
     let (registry, listeners) = (Registry::default(), Listeners::default());
     let environment = |name: &str| match name {
         "N" => Some("4".to_owned()),
@@ -27,6 +31,7 @@ pub(crate) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
     };
     let options = LoadOptions {
         environment: &environment,
+        variables,
         registry: &registry,
         listeners: &listeners,
     };

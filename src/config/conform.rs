@@ -98,9 +98,13 @@ impl Faults<'_> {
             }
             Kind::Required { property } => self.missing(&at, property.as_str().unwrap_or_default()),
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-                self.branches(&at, value, context);
+                if !self.conflict(&at, value, &alternatives(error)) {
+                    self.branches(&at, value, context);
+                }
             }
-            Kind::OneOfMultipleValid { .. } => self.one_of(&at, &alternatives(error)),
+            Kind::OneOfMultipleValid { .. } => {
+                self.conflict(&at, value, &alternatives(error));
+            }
             Kind::Type { kind } => match unit_of(error) {
                 Some(unit) if !value.is_null() => self.unit(&at, value, unit),
                 _ => self.wrong_type(&at, value, &types(kind)),
@@ -171,7 +175,10 @@ impl Faults<'_> {
             let help = "give it a value, or take the key away".to_owned();
             return self.say(at, Code::WrongType, message, Some(help));
         }
-        let found = in_words(type_of(value));
+        let found = match value {
+            Value::Number(number) if number.is_f64() => "a decimal",
+            other => in_words(type_of(other)),
+        };
         let message = format!(
             "{} must be {}, not {found}",
             self.subject(at),
@@ -179,8 +186,29 @@ impl Faults<'_> {
         );
         let quotable = value.is_number() || value.is_boolean();
         let quote = quotable && expected.iter().any(|t| t == "string");
-        let help = quote.then(|| format!("write it in quotes: '{}'", self.shown(at, value)));
+        let help = match quote {
+            true => Some(format!("write it in quotes: '{}'", self.shown(at, value))),
+            false => self.unquoted(at, value, expected),
+        };
         self.say(at, Code::WrongType, message, help);
+    }
+
+    /// What to write for a text that means a number or a boolean.
+    fn unquoted(&self, at: &str, value: &Value, expected: &[String]) -> Option<String> {
+        let text = value.as_str().filter(|_| self.document.may_be_shown(at))?;
+        let takes = |json_type: &str| expected.iter().any(|t| t == json_type);
+        if takes("boolean") {
+            let meant = match text.to_ascii_lowercase().as_str() {
+                "yes" | "on" | "y" => "true",
+                "no" | "off" | "n" => "false",
+                "true" | "false" => return Some(format!("write it without quotes: {text}")),
+                _ => return None,
+            };
+            return Some(format!("write `{meant}`: `{text}` is a text in YAML"));
+        }
+        let number = scalar::resolve(text).is_number();
+        let wanted = takes("integer") || takes("number");
+        (number && wanted).then(|| format!("write it without quotes: {text}"))
     }
 
     fn wrong_word(&mut self, at: &str, value: &Value, options: &[Value]) {
@@ -211,6 +239,9 @@ impl Faults<'_> {
 
     /// No branch fits: a closed set of words, no branch of that type, or the branch that was meant.
     fn branches(&mut self, at: &str, value: &Value, branches: &[Vec<ValidationError<'static>>]) {
+        if value.is_null() {
+            return self.wrong_type(at, value, &[]);
+        }
         let missing: Option<Vec<String>> = branches.iter().map(|b| missing_of(b, at)).collect();
         if let Some(missing) = missing {
             return self.one_of(at, &missing);
@@ -233,7 +264,25 @@ impl Faults<'_> {
         self.wrong.push(at.to_owned());
     }
 
-    /// None, or more than one, of the keys of which there must be exactly one.
+    /// More than one of the keys of which there must be exactly one: the second is one too many.
+    fn conflict(&mut self, at: &str, value: &Value, names: &[String]) -> bool {
+        let members = value.as_object().into_iter().flatten();
+        let mut present = members.filter(|(name, _)| names.contains(name));
+        let (Some((first, _)), Some((second, _))) = (present.next(), present.next()) else {
+            return false;
+        };
+        let place = |name: &str| self.document.place_of_key(&pointer::child(at, name));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let message = format!("`{second}` cannot stand beside `{first}`");
+        let diagnostic = Diagnostic::new(Code::Conflict, place(second), message)
+            .related(place(first), "first here")
+            .help(format!("exactly one of {}", suggest::list(&names)));
+        self.found.push(diagnostic);
+        self.wrong.push(at.to_owned());
+        true
+    }
+
+    /// None of the keys of which there must be exactly one.
     fn one_of(&mut self, at: &str, names: &[String]) {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let subject = self.subject(at);

@@ -2,7 +2,9 @@
 
 use crate::config::place::{Place, Position};
 use crate::config::story::Story;
+use crate::redact;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// How bad it is.
@@ -147,6 +149,8 @@ codes! {
     NoEffect = "W0606",
     /// A pattern of `include:` that matches no file.
     NothingIncluded = "W0607",
+    /// A variable that is not set and was taken as an empty text.
+    UnsetVariable = "W0608",
     /// A route that may get its own records again: it depends on them, or cannot be told.
     MayFeedItself = "W0701",
     /// Dead letters that come back to the route that wrote them.
@@ -228,6 +232,16 @@ impl Diagnostic {
     pub fn help_if(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
+    }
+
+    /// Without the secrets that were loaded.
+    pub fn redact(&mut self) {
+        let texts = self.related.iter_mut().map(|(_, text)| text);
+        for text in texts.chain([&mut self.message]).chain(&mut self.help) {
+            if let Cow::Owned(clean) = redact::text(text) {
+                *text = clean;
+            }
+        }
     }
 
     /// With another place.

@@ -26,6 +26,8 @@ pub struct Document {
     pub substituted: BTreeSet<String>,
     /// Those of them whose text could not be had; that is reported already.
     pub unset: BTreeSet<String>,
+    /// What stands in the file at nodes whose text came from a variable or a file.
+    pub written: BTreeMap<String, String>,
     /// The files.
     pub sources: Sources,
 }
@@ -55,8 +57,14 @@ impl Document {
             );
             return;
         };
-        if let Some(root) = tree.spots.get("") {
-            self.spots.entry(String::new()).or_insert(*root);
+        // The first file comes as it is; a copy of every place would cost as much as the reading.
+        if self.spots.is_empty() {
+            self.value = Value::Object(members);
+            self.spots = tree.spots;
+            self.substituted = tree.substituted;
+            self.unset = tree.unset;
+            self.written = tree.written;
+            return;
         }
         for (name, value) in members {
             self.add_member(name, value, &tree, found);
@@ -125,6 +133,15 @@ impl Document {
         }
         for pointer in below(&tree.substituted, from) {
             self.substituted.insert(format!("{to}{pointer}"));
+        }
+        for (pointer, text) in tree.written.range(from.to_owned()..) {
+            match pointer.strip_prefix(from) {
+                Some(rest) if is_below(rest) => {
+                    self.written.insert(format!("{to}{rest}"), text.clone())
+                }
+                Some(_) => continue,
+                None => break,
+            };
         }
         for pointer in below(&tree.unset, from) {
             self.unset.insert(format!("{to}{pointer}"));

@@ -128,11 +128,25 @@ fn tagged(
         None => Ok(style),
         Some(Some("str")) => Ok(ScalarStyle::DoubleQuoted),
         Some(Some("int" | "float" | "bool" | "null" | "map" | "seq")) => Ok(style),
-        Some(_) => Err(Box::new(Diagnostic::new(
-            Code::Unsupported,
-            sources.place(span),
-            "tags have no meaning here",
-        ))),
+        Some(_) => {
+            let place = sources.place(before(span, sources));
+            let message = "tags have no meaning here";
+            Err(Box::new(Diagnostic::new(Code::Unsupported, place, message)))
+        }
+    }
+}
+
+/// The tag before a node; the node itself where it has none in writing.
+fn before(span: Span, sources: &Sources) -> Span {
+    let text = sources.get(span.file).map_or("", |s| s.text.as_str());
+    let head = text.get(..span.start).unwrap_or_default().trim_end();
+    let word = head.rfind(|c: char| c.is_whitespace() || "[{,".contains(c));
+    let start = word.map_or(0, |at| at + 1);
+    let end = head.len();
+    let Span { file, .. } = span;
+    match head[start..].starts_with('!') {
+        true => Span { file, start, end },
+        false => span,
     }
 }
 
@@ -147,9 +161,39 @@ pub fn empty(sources: &Sources, file: usize) -> Diagnostic {
     .help("an empty file never means \"no routes\"; `mirror init` writes a first one")
 }
 
+/// The characters that are to blame: the parser names the start of a quoted text, and what is
+/// behind a tab.
+fn culprit(text: &str, at: usize, kind: &ErrorKind) -> Option<(usize, usize)> {
+    match kind {
+        ErrorKind::UnknownQuotedScalarEscape => {
+            let bytes = text.as_bytes();
+            let mut next = at;
+            while let Some(found) = bytes.get(next..)?.iter().position(|b| *b == b'\\') {
+                let escaped = text.get(next + found + 1..)?.chars().next()?;
+                if !"0abt\tnvfre \"/\\N_LPxuU\n\r".contains(escaped) {
+                    let start = next + found;
+                    return Some((start, start + 1 + escaped.len_utf8()));
+                }
+                next += found + 1 + escaped.len_utf8();
+            }
+            None
+        }
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabAtBlockScalarStart => {
+            let line = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+            let tab = line + text.get(line..)?.find('\t')?;
+            (tab <= at).then_some((tab, tab + 1))
+        }
+        _ => None,
+    }
+}
+
 fn syntax(error: &ScanError, file: usize, sources: &Sources) -> Failure {
-    let start = error.marker().byte_offset().unwrap_or(0);
-    let end = start + 1;
+    let text = sources.get(file).map_or("", |s| s.text.as_str());
+    let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    let (start, end) = culprit(text, at, error.kind()).unwrap_or((at, at + 1));
     let place = sources.place(Span { file, start, end });
     let help = match error.kind() {
         ErrorKind::UnknownQuotedScalarEscape | ErrorKind::InvalidQuotedScalarHexEscape => {

@@ -4,41 +4,119 @@
 //! and `$${` for a literal `${`. No message ever contains a value that was put in.
 
 use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::mask;
 use crate::config::place::Sources;
 use crate::config::pointer;
 use crate::config::tree::Tree;
+use regex::Regex;
 use serde_json::Value;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a file that `${file:…}` names, at most: it holds a value, not a device's endless stream.
+const LARGEST_FILE: u64 = 1 << 20;
 
 /// Where variables come from; a parameter, so that tests need no process environment.
 pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Replaces every `${…}` in the tree's values and marks the nodes that changed. The files that
-/// `${file:…}` named are added to `files`.
+/// Which variables a file may take, and what becomes of one that is not set.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    /// Which it may take.
+    pub allowed: Allowed,
+    /// What becomes of one without a value and without a default.
+    pub unset: Unset,
+}
+
+/// Which variables a file may take.
+#[derive(Clone, Debug, Default)]
+pub enum Allowed {
+    /// Every one.
+    #[default]
+    All,
+    /// None (`--no-env`).
+    None,
+    /// Those whose whole name one of the patterns takes (`--env-allow`).
+    Matching(Vec<Regex>),
+}
+
+impl Allowed {
+    /// Those that match one of `patterns`, in which `*` is any text and `?` any character.
+    pub fn matching(patterns: &[String]) -> Self {
+        let regex = |pattern: &String| {
+            let pattern = regex::escape(pattern);
+            let pattern = pattern.replace(r"\*", ".*").replace(r"\?", ".");
+            Regex::new(&format!("^(?:{pattern})$")).ok()
+        };
+        Self::Matching(patterns.iter().filter_map(regex).collect())
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        match self {
+            Allowed::All => true,
+            Allowed::None => false,
+            Allowed::Matching(patterns) => patterns.iter().any(|p| p.is_match(name)),
+        }
+    }
+}
+
+/// What becomes of a variable without a value and without a default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unset {
+    /// The file is refused.
+    #[default]
+    Refused,
+    /// It is an empty text, with a warning (`--allow-unset`).
+    Empty,
+}
+
+/// What interpolation is done with.
+pub struct Outside<'a> {
+    /// Where variables come from.
+    pub environment: &'a Environment<'a>,
+    /// Which of them may be taken.
+    pub variables: &'a Variables,
+}
+
+/// What interpolation brings beside the values.
+#[derive(Debug, Default)]
+pub struct Brought {
+    /// The files that `${file:…}` named, with their bytes.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Texts that may be shown nowhere: what stands in files, and in variables with a secret's name.
+    pub secrets: Vec<String>,
+}
+
+/// Replaces every `${…}` in the tree's values and marks the nodes that changed.
 pub fn interpolate(
     tree: &mut Tree,
     sources: &Sources,
-    environment: &Environment<'_>,
-    files: &mut Vec<(PathBuf, Vec<u8>)>,
+    outside: &Outside<'_>,
     found: &mut Vec<Diagnostic>,
-) {
+) -> Brought {
+    let text = sources.get(tree.file).map_or("", |s| s.text.as_str());
+    if !text.contains('$') {
+        return Brought::default();
+    }
     let mut value = std::mem::take(&mut tree.value);
     let mut pass = Pass {
         tree,
         sources,
-        environment,
-        files,
+        outside,
+        brought: Brought::default(),
         found,
     };
     pass.walk(&mut value, "");
+    let brought = pass.brought;
     tree.value = value;
+    brought
 }
 
 struct Pass<'a> {
     tree: &'a mut Tree,
     sources: &'a Sources,
-    environment: &'a Environment<'a>,
-    files: &'a mut Vec<(PathBuf, Vec<u8>)>,
+    outside: &'a Outside<'a>,
+    brought: Brought,
     found: &'a mut Vec<Diagnostic>,
 }
 
@@ -55,7 +133,11 @@ impl Pass<'_> {
                     self.walk(member, &pointer::item(at, index));
                 }
             }
-            Value::String(text) if text.contains("${") => *text = self.text(text, at),
+            Value::String(text) if text.contains("${") => {
+                let written = text.clone();
+                *text = self.text(text, at);
+                self.tree.written.insert(at.to_owned(), written);
+            }
             _ => {}
         }
     }
@@ -100,7 +182,13 @@ impl Pass<'_> {
             return String::new();
         }
         // Empty counts as missing where something is given for that case, as in a shell.
-        let value = (self.environment)(name).filter(|v| fallback.is_empty() || !v.is_empty());
+        let outside = self.outside;
+        let taken = outside.variables.allowed.takes(name);
+        let value = taken.then(|| (outside.environment)(name)).flatten();
+        let value = value.filter(|v| fallback.is_empty() || !v.is_empty());
+        if let Some(value) = value.as_ref().filter(|_| mask::is_secret(name)) {
+            self.brought.secrets.push(value.clone());
+        }
         match (
             value,
             fallback.strip_prefix(":-"),
@@ -116,22 +204,40 @@ impl Pass<'_> {
     }
 
     fn missing(&mut self, name: &str, why: Option<&str>, token: &str, at: &str) {
-        let message = match why {
-            Some(why) => format!("the variable `{name}` is not set: {why}"),
-            None => format!("the variable `{name}` is not set"),
+        let variables = self.outside.variables;
+        let taken = variables.allowed.takes(name);
+        let state = match taken {
+            true => format!("the variable `{name}` is not set"),
+            false => format!("the variable `{name}` is not among those that may be taken"),
         };
-        let help = format!("set it, or give a default: `${{{name}:-default}}`");
-        self.report(Code::MissingVariable, at, token, message, help);
+        let message = match why {
+            Some(why) => format!("{state}: {why}"),
+            None => state,
+        };
+        let default = format!("`${{{name}:-default}}`");
+        let help = match taken {
+            true => format!("set it, or give a default: {default}"),
+            false => format!("allow it with `--env-allow {name}`, or give a default: {default}"),
+        };
+        match variables.unset {
+            Unset::Refused => self.report(Code::MissingVariable, at, token, message, help),
+            Unset::Empty => {
+                let message = format!("{message}; it is taken as an empty text");
+                self.say(Code::UnsetVariable, at, token, message, help);
+            }
+        }
     }
 
     fn file(&mut self, path: &str, token: &str, at: &str) -> String {
         let folder = self.spot_folder(at);
         let path = folder.join(path);
-        match std::fs::read(&path).map(|bytes| (String::from_utf8(bytes.clone()), bytes)) {
+        match contents(&path).map(|bytes| (String::from_utf8(bytes.clone()), bytes)) {
             Ok((Ok(text), bytes)) => {
-                self.files.push((path, bytes));
+                self.brought.files.push((path, bytes));
                 let text = text.strip_suffix('\n').unwrap_or(&text);
-                text.strip_suffix('\r').unwrap_or(text).to_owned()
+                let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+                self.brought.secrets.push(text.clone());
+                text
             }
             Ok((Err(_), _)) => {
                 let message = format!("{} is not UTF-8 text", path.display());
@@ -168,9 +274,14 @@ impl Pass<'_> {
         );
     }
 
+    /// Reports a text that could not be had.
     fn report(&mut self, code: Code, at: &str, token: &str, message: String, help: String) {
-        self.tree.substituted.insert(at.to_owned());
         self.tree.unset.insert(at.to_owned());
+        self.say(code, at, token, message, help);
+    }
+
+    fn say(&mut self, code: Code, at: &str, token: &str, message: String, help: String) {
+        self.tree.substituted.insert(at.to_owned());
         let Some(spot) = self.tree.spots.get(at) else {
             return;
         };
@@ -178,6 +289,17 @@ impl Pass<'_> {
         let diagnostic = Diagnostic::new(code, self.sources.place(span), message);
         let help = (!help.is_empty()).then_some(help);
         self.found.push(diagnostic.help_if(help));
+    }
+}
+
+/// The bytes of a file that holds a value.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST_FILE {
+        true => Err(std::io::Error::other("it is larger than 1 MiB")),
+        false => Ok(bytes),
     }
 }
 
@@ -197,6 +319,10 @@ mod tests {
     use serde_json::json;
 
     fn run(text: &str) -> (Value, Vec<Diagnostic>) {
+        run_with(text, &Variables::default())
+    }
+
+    fn run_with(text: &str, variables: &Variables) -> (Value, Vec<Diagnostic>) {
         let mut sources = Sources::default();
         let file = sources.add("m.yaml".into(), text.to_owned());
         let mut tree = tree::parse(&sources, file, &mut Vec::new()).unwrap();
@@ -207,13 +333,11 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        interpolate(
-            &mut tree,
-            &sources,
-            &environment,
-            &mut Vec::new(),
-            &mut found,
-        );
+        let outside = Outside {
+            environment: &environment,
+            variables,
+        };
+        interpolate(&mut tree, &sources, &outside, &mut found);
         (tree.value, found)
     }
 
@@ -230,6 +354,45 @@ mod tests {
                 "${HOST}": 1, "d": "a, b: {c: d}\n- e"
             })
         );
+    }
+
+    #[test]
+    fn variables_may_be_kept_out() {
+        let text = "a: '${HOST}'\nb: '${HOST:-d}'\n";
+        let none = Variables {
+            allowed: Allowed::None,
+            ..Variables::default()
+        };
+        let (value, found) = run_with(text, &none);
+        assert_eq!(value["b"], "d");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.contains("not among those"));
+        let some = Variables {
+            allowed: Allowed::matching(&["H?S*".to_owned()]),
+            ..Variables::default()
+        };
+        let (value, found) = run_with(text, &some);
+        assert_eq!((&value["a"], found.len()), (&json!("hub:9092"), 0));
+        let (_, found) = run_with("a: ${EMPTY}\n", &some);
+        assert_eq!(found[0].code, Code::MissingVariable);
+    }
+
+    #[test]
+    fn what_is_not_set_may_be_empty() {
+        let empty = Variables {
+            unset: Unset::Empty,
+            ..Variables::default()
+        };
+        let (value, found) = run_with("a: 'x${NO}'\nb: '${NO:?why}'\n", &empty);
+        assert_eq!(value, json!({"a": "x", "b": ""}));
+        assert!(found.iter().all(|d| d.code == Code::UnsetVariable));
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_not_read_to_its_end() {
+        let (_, found) = run("a: '${file:/dev/zero}'\n");
+        assert_eq!(found[0].code, Code::MissingSecret);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Literal secrets are starred out of what diagnostics show (B140).
 
 use crate::config::place::Sources;
-use crate::config::pointer;
 use crate::config::tree::Tree;
 use regex::Regex;
 use serde_json::Value;
@@ -9,8 +8,7 @@ use std::sync::LazyLock;
 
 /// Whether the value of a key of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    [
+    const WORDS: [&str; 7] = [
         "password",
         "secret",
         "token",
@@ -18,14 +16,18 @@ pub fn is_secret(name: &str) -> bool {
         "passphrase",
         "key.pem",
         "credential",
-    ]
-    .iter()
-    .any(|word| name.contains(word))
+    ];
+    let name = name.as_bytes();
+    WORDS.iter().any(|word| {
+        let mut windows = name.windows(word.len());
+        windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    })
 }
 
 /// Whether a scalar at `pointer` is a secret: its key has a secret's name, or it is a mask's key.
 pub fn is_secret_pointer(pointer: &str) -> bool {
-    pointer.ends_with("/mask/key") || is_secret(&pointer::last(pointer))
+    let last = pointer.rfind('/').map_or(pointer, |at| &pointer[at + 1..]);
+    pointer.ends_with("/mask/key") || is_secret(last)
 }
 
 /// Stars out the literal secrets of a file that was read. A reference (`${…}`) is no secret.
@@ -35,13 +37,59 @@ pub fn mask_tree(sources: &mut Sources, tree: &Tree) {
     };
     let mut shown = source.text.clone();
     for (pointer, spot) in &tree.spots {
+        if !is_secret_pointer(pointer) {
+            continue;
+        }
         let literal = !sources.slice(spot.value).contains("${");
         let scalar = tree.value.pointer(pointer).is_some_and(is_scalar);
-        if is_secret_pointer(pointer) && literal && scalar {
+        if literal && scalar {
             star(&mut shown, spot.value.start..spot.value.end);
         }
     }
     sources.show(tree.file, shown);
+}
+
+/// Adds what stands at the keys of clusters that have a secret's name, and the keys of masks.
+pub fn secrets(document: &Value, secrets: &mut Vec<String>) {
+    if let Some(clusters) = document.get("clusters") {
+        named(clusters, &is_secret, secrets);
+    }
+    for section in ["handlers", "routes", "defaults"] {
+        masks(document.get(section).unwrap_or(&Value::Null), secrets);
+    }
+}
+
+/// The scalars below `value` whose key `wanted` takes.
+fn named(value: &Value, wanted: &dyn Fn(&str) -> bool, secrets: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if wanted(name) => secrets.push(text.clone()),
+                    Value::Number(number) if wanted(name) => secrets.push(number.to_string()),
+                    _ => named(member, wanted, secrets),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| named(item, wanted, secrets)),
+        _ => {}
+    }
+}
+
+/// The keys of `mask: { …, key: … }`.
+fn masks(value: &Value, secrets: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match name.as_str() {
+                    "mask" => named(member, &|name| name == "key", secrets),
+                    _ => masks(member, secrets),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| masks(item, secrets)),
+        _ => {}
+    }
 }
 
 fn is_scalar(value: &Value) -> bool {

@@ -8,9 +8,11 @@ pub mod conform;
 pub mod defaults;
 pub mod diagnostic;
 pub mod document;
+pub mod effective;
 pub mod events;
 pub mod explain;
 pub mod forms;
+pub mod github;
 pub mod interpolate;
 pub mod loss;
 pub mod mask;
@@ -19,6 +21,7 @@ pub mod pointer;
 pub mod raw;
 pub mod read;
 pub mod render;
+pub mod sarif;
 pub mod scalar;
 pub mod schema;
 pub mod secret;
@@ -35,9 +38,10 @@ pub mod written;
 
 use crate::flow::listener::Listeners;
 use crate::handler::Registry;
+use crate::redact;
 use diagnostic::{Code, Diagnostic, Severity};
 use document::Document;
-use interpolate::Environment;
+use interpolate::{Environment, Outside, Variables};
 use place::Sources;
 use render::Colour;
 use serde_json::Value;
@@ -48,6 +52,8 @@ use std::path::PathBuf;
 pub struct LoadOptions<'a> {
     /// Where `${NAME}` comes from.
     pub environment: &'a Environment<'a>,
+    /// Which variables may be taken, and what becomes of those that are not set.
+    pub variables: &'a Variables,
     /// Handlers that the program registered, for `use:`.
     pub registry: &'a Registry,
     /// Listeners that the program registered, for `rebalance_listener:`.
@@ -115,7 +121,12 @@ impl Rejected {
 /// # Errors
 /// Everything that is wrong, each with its place.
 pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<Rejected>> {
-    let mut reading = read::read(paths, options.environment);
+    let outside = Outside {
+        environment: options.environment,
+        variables: options.variables,
+    };
+    let mut reading = read::read(paths, &outside);
+    redact::remember(reading.secrets.iter().map(String::as_str));
     let (hash, files) = (reading.hash(), reading.paths());
     let mut found = std::mem::take(&mut reading.found);
     let nothing = reading.trees.is_empty();
@@ -125,6 +136,8 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
         let wrong = conform::conform(&mut document, &mut found);
         validate::validate(&document, options, &wrong, &mut found)
     });
+    found.iter_mut().for_each(Diagnostic::redact);
+    document.sources.redact();
     diagnostic::arrange(&mut found);
     let refused = found.iter().any(|d| d.severity() == Severity::Error);
     match spec.flatten().filter(|_| !refused) {
@@ -182,3 +195,5 @@ mod example_tests;
 mod meaning_tests;
 #[cfg(test)]
 mod setting_tests;
+#[cfg(test)]
+mod verdict_tests;

@@ -1,5 +1,7 @@
 //! Where something stands: byte spans inside the files that were read, and lines and columns.
 
+use crate::redact;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +99,15 @@ impl Sources {
         }
     }
 
+    /// Stars out the secrets that were loaded, wherever they stand.
+    pub fn redact(&mut self) {
+        for file in &mut self.files {
+            if let Cow::Owned(shown) = redact::starred(&file.shown) {
+                file.shown = shown;
+            }
+        }
+    }
+
     /// The text to show of the file at `path`.
     pub fn shown(&self, path: &Path) -> Option<&str> {
         let file = self.files.iter().find(|f| f.path == path)?;
@@ -134,6 +145,14 @@ impl Sources {
             },
             None => span,
         }
+    }
+
+    /// Where a place ends: the position one past its last byte.
+    pub fn end(&self, place: &Place) -> Option<Position> {
+        let end = place.position.as_ref()?.end;
+        let source = self.files.iter().find(|f| f.path == place.file)?;
+        let (file, start) = (0, end);
+        Some(position(&source.text, Span { file, start, end }))
     }
 
     /// The place of a span.

@@ -1,7 +1,7 @@
 //! Files → trees: folders and `include:` followed, every byte that was used remembered.
 
 use crate::config::diagnostic::{Code, Diagnostic};
-use crate::config::interpolate::{self, Environment};
+use crate::config::interpolate::{self, Outside};
 use crate::config::mask;
 use crate::config::place::{Place, Sources};
 use crate::config::pointer;
@@ -10,7 +10,11 @@ use regex::Regex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, VecDeque};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Bytes of one file at most: no configuration is as large, and a device has no end.
+const LARGEST: u64 = 64 << 20;
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Reading {
     pub sources: Sources,
     /// Every file that was used, those that `${file:…}` names included, with its bytes.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Texts that may be shown nowhere.
+    pub secrets: Vec<String>,
     /// What was wrong.
     pub found: Vec<Diagnostic>,
 }
@@ -50,7 +56,7 @@ impl Reading {
 }
 
 /// Reads files, the files of folders, and what they include, each once.
-pub fn read(paths: &[PathBuf], environment: &Environment<'_>) -> Reading {
+pub fn read(paths: &[PathBuf], outside: &Outside<'_>) -> Reading {
     let mut reading = Reading::default();
     let mut waiting: VecDeque<PathBuf> = VecDeque::new();
     for path in paths {
@@ -60,15 +66,22 @@ pub fn read(paths: &[PathBuf], environment: &Environment<'_>) -> Reading {
     while let Some(path) = waiting.pop_front() {
         let identity = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if seen.insert(identity) {
-            waiting.extend(read_one(path, environment, &mut reading));
+            waiting.extend(read_one(path, outside, &mut reading));
         }
     }
     reading
 }
 
 /// Reads one file and says which files it includes.
-fn read_one(path: PathBuf, environment: &Environment<'_>, reading: &mut Reading) -> Vec<PathBuf> {
-    let bytes = match std::fs::read(&path) {
+fn read_one(path: PathBuf, outside: &Outside<'_>, reading: &mut Reading) -> Vec<PathBuf> {
+    let bytes = match contents(&path) {
+        Ok(bytes) if bytes.len() as u64 > LARGEST => {
+            let message = "the file is larger than 64 MiB";
+            let found = Diagnostic::of_file(Code::TooLarge, &path, message);
+            reading.found.push(found);
+            reading.files.push((path, Vec::new()));
+            return Vec::new();
+        }
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
@@ -93,16 +106,22 @@ fn read_one(path: PathBuf, environment: &Environment<'_>, reading: &mut Reading)
         return Vec::new();
     };
     mask::mask_tree(&mut reading.sources, &tree);
-    let Reading {
-        sources,
-        files,
-        found,
-        ..
-    } = reading;
-    interpolate::interpolate(&mut tree, sources, environment, files, found);
+    let Reading { sources, found, .. } = reading;
+    let brought = interpolate::interpolate(&mut tree, sources, outside, found);
     let included = includes(&tree, sources, found);
+    reading.files.extend(brought.files);
+    reading.secrets.extend(brought.secrets);
+    mask::secrets(&tree.value, &mut reading.secrets);
     reading.trees.push(tree);
     included
+}
+
+/// The bytes of a file, and one more than allowed of one that is too large.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A folder counts as its YAML files, in the order of their names.
@@ -206,6 +225,18 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::interpolate::{Allowed, Unset, Variables};
+
+    fn nothing() -> Outside<'static> {
+        static VARIABLES: Variables = Variables {
+            allowed: Allowed::All,
+            unset: Unset::Refused,
+        };
+        Outside {
+            environment: &|_| None,
+            variables: &VARIABLES,
+        }
+    }
 
     fn names(reading: &Reading) -> Vec<String> {
         let name = |s: &crate::config::place::SourceFile| {
@@ -225,12 +256,12 @@ mod tests {
         write("routes.d/a.yaml", "routes: {}\n");
         write("routes.d/.hidden.yaml", "[");
         write("routes.d/c.txt", "[");
-        let reading = read(&[folder.path().join("mirror.yaml")], &|_| None);
+        let reading = read(&[folder.path().join("mirror.yaml")], &nothing());
         assert_eq!(names(&reading), ["mirror.yaml", "a.yaml", "b.yaml"]);
         assert!(reading.found.is_empty(), "{:?}", reading.found);
         let before = reading.hash();
         write("routes.d/a.yaml", "routes: {a: 1}\n");
-        let reading = read(&[folder.path().join("routes.d")], &|_| None);
+        let reading = read(&[folder.path().join("routes.d")], &nothing());
         assert_eq!(names(&reading), ["a.yaml", "b.yaml", "mirror.yaml"]);
         assert_ne!(before, reading.hash());
     }
@@ -240,14 +271,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("m.yaml");
         std::fs::write(&file, "include: [no.yaml, 'a*/b.yaml']\n").unwrap();
-        let reading = read(&[file.clone(), folder.path().join("none.yaml")], &|_| None);
+        let reading = read(&[file.clone(), folder.path().join("none.yaml")], &nothing());
         assert_eq!(reading.found.len(), 3, "{:?}", reading.found);
         assert!(reading.found.iter().all(|d| d.code == Code::Unreadable));
         std::fs::write(&file, "include: ['x*.yaml', 'no/*.yaml']\n").unwrap();
-        let found = read(std::slice::from_ref(&file), &|_| None).found;
+        let found = read(std::slice::from_ref(&file), &nothing()).found;
         assert!(found.iter().all(|d| d.code == Code::NothingIncluded));
         assert_eq!(found.len(), 2, "{found:?}");
         std::fs::write(&file, [0xff, 0xfe]).unwrap();
-        assert_eq!(read(&[file], &|_| None).found[0].code, Code::Unreadable);
+        assert_eq!(read(&[file], &nothing()).found[0].code, Code::Unreadable);
     }
 }

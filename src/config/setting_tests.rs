@@ -205,6 +205,6 @@ fn chains_are_resolved_and_their_mistakes_found() {
     assert_said(&with("{ h: [] }", "{ use: hh }"), &["10:23 E0403"]);
     assert_said(&with("{ h: [{ use: h }] }", "{ use: h }"), &["11:24 E0404"]);
     assert_said(&with("{ h: [] }", ""), &["11:13 W0604"]);
-    assert_said(&with("{ h: [] }", "{ use: h, name: x }"), &["10:32 E0413"]);
+    assert_said(&with("{ h: [] }", "{ use: h, name: x }"), &["10:26 E0413"]);
     assert_said(&with("{ H: [] }", "{ use: H }"), &["11:13 E0401"]);
 }

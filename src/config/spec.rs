@@ -12,7 +12,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The name of a cluster, route, chain or group: `[a-z0-9_-]+`, no dots, so that consumer group
@@ -250,10 +250,55 @@ pub struct TopicSelection {
     pub include_patterns: Vec<String>,
     /// As written, for display and comparison.
     pub exclude_patterns: Vec<String>,
-    /// Compiled as `^(?:…)$`.
-    pub include: Vec<Regex>,
-    /// Compiled as `^(?:…)$`.
-    pub exclude: Vec<Regex>,
+    /// For the whole name.
+    pub include: Vec<Pattern>,
+    /// For the whole name.
+    pub exclude: Vec<Pattern>,
+}
+
+/// A regex for whole topic names, compiled as `^(?:…)$` when it is first asked.
+///
+/// Compiling is dear and a check asks few of them, so that it is put off for those of which a look
+/// at the syntax proves that they compile.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    /// Longer patterns may pass a limit of the compiler's, as may counted repetitions.
+    const SURELY_COMPILES: usize = 200;
+
+    /// Reads `pattern`.
+    ///
+    /// # Errors
+    /// It does not compile.
+    pub fn new(pattern: &str) -> Result<Self, regex::Error> {
+        let simple = pattern.len() <= Self::SURELY_COMPILES && !pattern.contains('{');
+        let new = Self {
+            text: format!("^(?:{pattern})$"),
+            compiled: OnceLock::new(),
+        };
+        if !simple || regex_syntax::parse(pattern).is_err() {
+            // Alone first: `a)(b` would be one with what is around it.
+            Regex::new(pattern)?;
+            let compiled = Regex::new(&new.text)?;
+            let _ = new.compiled.set(Some(compiled));
+        }
+        Ok(new)
+    }
+
+    /// The regex.
+    pub fn regex(&self) -> Option<&Regex> {
+        let compiled = self.compiled.get_or_init(|| Regex::new(&self.text).ok());
+        compiled.as_ref()
+    }
+
+    /// Whether it takes the whole of `name`.
+    pub fn is_match(&self, name: &str) -> bool {
+        self.regex().is_some_and(|regex| regex.is_match(name))
+    }
 }
 
 impl PartialEq for TopicSelection {
@@ -271,7 +316,7 @@ impl TopicSelection {
             patterns
                 .iter()
                 .enumerate()
-                .map(|(i, p)| Regex::new(&format!("^(?:{p})$")).map_err(|e| (from + i, e)))
+                .map(|(i, p)| Pattern::new(p).map_err(|e| (from + i, e)))
                 .collect::<Result<Vec<_>, _>>()
         };
         Ok(Self {
@@ -291,9 +336,10 @@ impl TopicSelection {
         }
         if is_internal(topic) {
             let literal = self.include_patterns.iter().position(|p| p == topic)?;
-            return self.include.get(literal);
+            return self.include.get(literal)?.regex();
         }
-        self.include.iter().find(|r| r.is_match(topic))
+        let mut include = self.include.iter().filter_map(Pattern::regex);
+        include.find(|regex| regex.is_match(topic))
     }
 }
 

@@ -105,12 +105,13 @@ fn fences(section: &'static str) -> Vec<Example> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::config_tests::load_paths;
+    use crate::config::config_tests::load_with;
     use crate::config::diagnostic::{Code, Diagnostic, Severity};
+    use crate::config::interpolate::{Unset, Variables};
     use crate::config::loss;
 
-    /// What is said about an example, as `mirror check` says it (`--no-data-loss` where the story
-    /// is about that).
+    /// What is said about an example, as `mirror check` says it, with the option that the story is
+    /// about.
     fn said(code: Code, examples: &[Example]) -> Vec<Diagnostic> {
         let folder = tempfile::tempdir().unwrap();
         for example in examples {
@@ -118,7 +119,14 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, example.text).unwrap();
         }
-        match load_paths(&[folder.path().join("mirror.yaml")]) {
+        let variables = Variables {
+            unset: match code {
+                Code::UnsetVariable => Unset::Empty,
+                _ => Unset::Refused,
+            },
+            ..Variables::default()
+        };
+        match load_with(&[folder.path().join("mirror.yaml")], &variables) {
             Err(rejected) => rejected.diagnostics,
             Ok(loaded) if code == Code::DataLoss => loss::no_data_loss(&loaded),
             Ok(loaded) => loaded.warnings,

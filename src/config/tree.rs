@@ -12,8 +12,8 @@ use granit_parser::ScalarStyle;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Nodes of one file at most, aliases counted as often as they are used.
-const MAX_NODES: usize = 200_000;
+/// Nodes at most that aliases and merges repeat. What is written is bounded by the file's size.
+const MAX_REPEATED: usize = 200_000;
 /// Depth at most.
 const MAX_DEPTH: usize = 64;
 
@@ -39,6 +39,8 @@ pub struct Tree {
     pub substituted: BTreeSet<String>,
     /// Those of them whose text could not be had; that is reported already.
     pub unset: BTreeSet<String>,
+    /// What stands in the file at those nodes.
+    pub written: BTreeMap<String, String>,
 }
 
 /// Reads the file of index `file`. `None` if there is no document to go on with; the reason is
@@ -71,6 +73,7 @@ pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Opt
         spots,
         substituted: BTreeSet::new(),
         unset: BTreeSet::new(),
+        written: BTreeMap::new(),
     })
 }
 
@@ -82,7 +85,10 @@ struct Builder<'a, 't> {
     spots: BTreeMap<String, Spot>,
     /// Collections that are being built: an alias to one of them would never end.
     open: Vec<usize>,
-    built: usize,
+    /// Nodes that were visited: as many as are written, and what aliases repeat.
+    visited: usize,
+    /// The outermost alias that is being replayed.
+    replayed: Option<Span>,
 }
 
 impl<'a, 't> Builder<'a, 't> {
@@ -93,7 +99,8 @@ impl<'a, 't> Builder<'a, 't> {
             found,
             spots: BTreeMap::new(),
             open: Vec::new(),
-            built: 0,
+            visited: 0,
+            replayed: None,
         }
     }
 
@@ -113,13 +120,32 @@ impl<'a, 't> Builder<'a, 't> {
         }
     }
 
-    fn node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
-        let index = self.resolve(index)?;
-        let (node, span) = &self.nodes.list[index];
-        self.built += 1;
-        if self.built > MAX_NODES {
-            return Err(self.error(Code::TooLarge, *span, "more than 200000 nodes in one file"));
+    /// Counts a node. An alias may be replayed within another, so that few lines are many nodes.
+    fn visit(&mut self, span: Span) -> Result<(), Failure> {
+        self.visited += 1;
+        if self.visited <= self.nodes.list.len() + MAX_REPEATED {
+            return Ok(());
         }
+        let span = self.replayed.unwrap_or(span);
+        let message = "the file's aliases repeat more than 200000 nodes";
+        Err(self.error(Code::TooLarge, span, message))
+    }
+
+    fn node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
+        let written = self.nodes.list[index].1;
+        let target = self.resolve(index)?;
+        if target == index || self.replayed.is_some() {
+            return self.own_node(target, at, key);
+        }
+        self.replayed = Some(written);
+        let node = self.own_node(target, at, key);
+        self.replayed = None;
+        node
+    }
+
+    fn own_node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
+        let (node, span) = &self.nodes.list[index];
+        self.visit(*span)?;
         if self.open.len() >= MAX_DEPTH {
             return Err(self.error(Code::TooLarge, *span, "nested more than 64 levels deep"));
         }
@@ -166,6 +192,7 @@ impl<'a, 't> Builder<'a, 't> {
         let mut next = index + 1;
         while !matches!(self.nodes.list[next].0, Node::End) {
             let (name, span) = self.key(next)?;
+            self.visit(span)?;
             let value = self.nodes.next[next];
             next = self.nodes.next[value];
             if self.is_merge(span) {
@@ -214,6 +241,9 @@ impl<'a, 't> Builder<'a, 't> {
         if self.open.len() >= MAX_DEPTH {
             return Err(self.error(Code::TooLarge, span, "nested more than 64 levels deep"));
         }
+        self.visit(span)?;
+        let outermost = self.replayed.is_none();
+        self.replayed = self.replayed.or(Some(span));
         self.open.push(index);
         match &self.nodes.list[index].0 {
             Node::Map => self.members(index, at, map, Origin::Merged)?,
@@ -233,6 +263,9 @@ impl<'a, 't> Builder<'a, 't> {
             }
         }
         self.open.pop();
+        if outermost {
+            self.replayed = None;
+        }
         Ok(())
     }
 

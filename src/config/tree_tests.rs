@@ -99,6 +99,12 @@ fn bombs_and_cycles_are_refused() {
     assert!(first_line(&"[".repeat(10_000)).contains("error[E0102]"));
     let deep = format!("{}x{}", "[".repeat(100), "]".repeat(100));
     assert!(first_line(&deep).contains("error[E0107]"));
+    let mut merges = String::from("m0: &m0 { k: x }\n");
+    for i in 1..40 {
+        let before = i - 1;
+        merges += &format!("m{i}: &m{i} {{ <<: [*m{before}, *m{before}] }}\n");
+    }
+    assert!(first_line(&merges).contains("error[E0107]"));
     assert!(first_line("a: &a [*a]\n").contains("error["));
     assert!(first_line("a: &a {<<: *a}\n").contains("error["));
 }

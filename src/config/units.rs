@@ -64,15 +64,21 @@ impl Unit {
 
     fn pattern(self) -> &'static str {
         match self {
-            Unit::Duration => r"^([0-9]+(ms|s|m|h|d))+$",
-            Unit::Size => r"^[0-9]+(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
-            Unit::Ratio => r"^[0-9]+(\.[0-9]+)?%$",
+            Unit::Duration => {
+                "^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$"
+            }
+            Unit::Size => {
+                "^([0-9]{1,15}(B|kB|KB|KiB)|[0-9]{1,12}(MB|MiB)|[0-9]{1,9}(GB|GiB)|[0-9]{1,6}(TB|TiB))$"
+            }
+            Unit::Ratio => r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%$",
         }
     }
 
-    fn schema(self, description: &str, examples: &[&str]) -> Schema {
+    /// The schema of a text with this unit.
+    pub fn schema(self, description: &str, examples: &[&str]) -> Schema {
         json_schema!({
             "type": "string",
+            "minLength": 2,
             "pattern": self.pattern(),
             "x-mirror-unit": self.as_str(),
             "description": description,
@@ -109,6 +115,7 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
     let mut before = u64::MAX;
     while !rest.is_empty() {
         let (number, after) = split_at_unit(rest);
+        let digits = number.len();
         let end = after
             .find(|c: char| c.is_ascii_digit())
             .unwrap_or(after.len());
@@ -120,7 +127,7 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
             return Err(wrong("the parts of a duration stand in falling order"));
         }
         before = *factor;
-        let part = number.checked_mul(*factor);
+        let part = number.checked_mul(*factor).filter(|_| digits <= 9);
         millis = part
             .and_then(|p| millis.checked_add(p))
             .ok_or_else(|| wrong("a duration longer than time itself"))?;
@@ -149,22 +156,24 @@ pub fn size(text: &str) -> Result<u64, UnitError> {
         return Err(wrong("a size without a unit"));
     }
     let (number, unit) = split_at_unit(text);
-    let factor: u64 = match unit {
-        "B" => 1,
-        "kB" | "KB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
+    let (factor, digits): (u64, usize) = match unit {
+        "B" => (1, 15),
+        "kB" | "KB" => (1000, 15),
+        "MB" => (1_000_000, 12),
+        "GB" => (1_000_000_000, 9),
+        "TB" => (1_000_000_000_000, 6),
+        "KiB" => (1 << 10, 15),
+        "MiB" => (1 << 20, 12),
+        "GiB" => (1 << 30, 9),
+        "TiB" => (1 << 40, 6),
         _ => return Err(wrong("not a size")),
     };
-    let number: u64 = number.parse().map_err(|_| wrong("not a size"))?;
-    number
-        .checked_mul(factor)
-        .ok_or_else(|| wrong("a size larger than any memory"))
+    if number.len() > digits {
+        return Err(wrong("a size larger than any memory"));
+    }
+    let bytes = number.parse::<u64>().ok();
+    let bytes = bytes.and_then(|number| number.checked_mul(factor));
+    bytes.ok_or_else(|| wrong("not a size"))
 }
 
 /// A part of a whole, `0%` to `100%`, as 0 to 1.
@@ -180,9 +189,13 @@ pub fn ratio(text: &str) -> Result<f64, UnitError> {
         return Err(wrong("a ratio without `%`"));
     }
     let number = text.strip_suffix('%').ok_or_else(|| wrong("not a ratio"))?;
-    let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if !plain(whole) || !plain(part) {
+        return Err(wrong("not a ratio"));
+    }
     let percent: f64 = number.parse().map_err(|_| wrong("not a ratio"))?;
-    if !plain || percent > 100.0 {
+    if whole.len() > 3 || (whole.len() == 3 && !whole.starts_with('1')) || percent > 100.0 {
         return Err(wrong("a ratio is at least 0% and at most 100%"));
     }
     Ok(percent / 100.0)
@@ -313,7 +326,9 @@ mod tests {
     fn ratios() {
         assert_eq!(ratio("1%"), Ok(0.01));
         assert_eq!(ratio("0.5%"), Ok(0.005));
-        for text in ["1", "101%", "-1%", "%", "nan%", "1e1%"] {
+        for text in [
+            "1", "101%", "-1%", "%", "nan%", "1e1%", "1.%", ".5%", "007%", "100.5%", "1 %",
+        ] {
             assert!(ratio(text).is_err(), "{text}");
         }
         assert_eq!(ratio("1").unwrap_err().help, "write `1%`");

@@ -6,6 +6,7 @@ use super::path::Path;
 use super::predicate::Predicate;
 use super::spec::FilterSpec;
 use super::{Failure, Handler, Reads};
+use crate::config::units;
 use crate::record::Record;
 use serde_json::Value;
 
@@ -99,7 +100,7 @@ impl Sample {
         };
         let Some(ratio) = parse_ratio(ratio) else {
             let place = place.child("sample");
-            return place.fault("a part is a percentage such as `1%`, or a number from 0 to 1");
+            return place.fault("a part is a percentage such as `1%`");
         };
         Some(Self {
             below: threshold(ratio),
@@ -128,12 +129,7 @@ impl Sample {
 }
 
 fn parse_ratio(value: &Value) -> Option<f64> {
-    let ratio = match value {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) => text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0,
-        _ => return None,
-    };
-    (0.0..=1.0).contains(&ratio).then_some(ratio)
+    units::ratio(value.as_str()?).ok()
 }
 
 /// How many of the 2^64 hashes are kept.
@@ -216,11 +212,11 @@ mod tests {
             let first = kept(&filter);
             assert!((900..1100).contains(&first.len()), "{by}: {}", first.len());
             assert_eq!(first, kept(&filter));
-            let other = compile(json!({"sample": 0.1, "by": by, "seed": "t"})).expect("sample");
+            let other = compile(json!({"sample": "10%", "by": by, "seed": "t"})).expect("sample");
             assert_ne!(first, kept(&other));
         }
         assert_eq!(
-            kept(&compile(json!({"sample": 1})).expect("all")).len(),
+            kept(&compile(json!({"sample": "100%"})).expect("all")).len(),
             10_000
         );
         assert_eq!(
@@ -231,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_sample_by_key_does_not_take_all_null_keys_or_none() {
-        let filter = compile(json!({"sample": 0.5, "by": "key"})).expect("sample");
+        let filter = compile(json!({"sample": "50%", "by": "key"})).expect("sample");
         let kept = (0..1000).filter(|offset| {
             let mut record = record(None, None);
             record.origin.offset = *offset;
@@ -247,8 +243,8 @@ mod tests {
             (json!({"keep": "empty", "drop": "empty"}), ": "),
             (json!({"keep": "empty", "by": "key"}), ": "),
             (json!({"sample": "5"}), "/sample: "),
-            (json!({"sample": 1.5}), "/sample: "),
-            (json!({"sample": 0.5, "by": "kye"}), "/by: "),
+            (json!({"sample": "150%"}), "/sample: "),
+            (json!({"sample": "50%", "by": "kye"}), "/by: "),
             (json!({"dedupe": "valu.id"}), "/dedupe: "),
             (json!({"dedupe": "value.ids[*]"}), "/dedupe: "),
             (json!({"dedupe": "key", "window": "10"}), "/window: "),

@@ -4,7 +4,7 @@ use super::reformat::cast::TYPES;
 use super::reformat::recode::CODECS;
 use super::reformat::timestamp::UNITS;
 use super::{dedupe, operator, predicate};
-use crate::config::units::DurationText;
+use crate::config::units::{DurationText, Unit};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -109,14 +109,9 @@ pub(super) fn predicate(itself: &Schema) -> Schema {
     })
 }
 
-/// A part of the whole: a percentage or a number up to 1.
+/// A part of the whole: a bare number could be meant as a percentage.
 pub(super) fn ratio(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "anyOf": [
-            {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%$"},
-            {"type": "number", "minimum": 0, "maximum": 1},
-        ],
-    })
+    Unit::Ratio.schema("A part of the whole, from `0%` to `100%`.", &["1%", "0.5%"])
 }
 
 /// A duration, as everywhere in the file.

@@ -90,7 +90,7 @@ pub struct FilterSpec {
     /// Drops the records for which this holds, keeps the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop: Option<PredicateSpec>,
-    /// Keeps this part of the records, such as `1%` or `0.01`: the same ones on every instance.
+    /// Keeps this part of the records, such as `1%`: the same ones on every instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::ratio")]
     pub sample: Option<Value>,

@@ -31,6 +31,7 @@ impl Mirror {
     pub fn start(file: &Path, program: &Program) -> Result<Self, String> {
         let request = LoadRequest {
             files: vec![file.to_owned()],
+            variables: program.variables.clone(),
             no_data_loss: NoDataLoss::Required,
             colour: Colour::Off,
         };

@@ -1,5 +1,6 @@
 //! The configuration from outside: what a user of the library sees of a file.
 
+use mirror::config::interpolate::Variables;
 use mirror::config::render::Colour;
 use mirror::config::{LoadOptions, Loaded, Rejected, load};
 use mirror::flow::listener::Listeners;
@@ -13,6 +14,7 @@ fn load_text(text: &str) -> Result<Loaded, Box<Rejected>> {
     let (registry, listeners) = (Registry::default(), Listeners::default());
     let options = LoadOptions {
         environment: &|_| None,
+        variables: &Variables::default(),
         registry: &registry,
         listeners: &listeners,
     };

@@ -116,6 +116,7 @@ impl File {
 fn load(program: &Program, path: &Path) -> Result<LoadedConfig, RejectedConfig> {
     (program.load)(&LoadRequest {
         files: vec![path.to_owned()],
+        variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: Colour::Off,
     })

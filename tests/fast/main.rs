@@ -1,5 +1,6 @@
 //! Tests that need no Kafka: everything here runs in this process, embedded clusters included.
 
+mod broken;
 mod command_line;
 mod config;
 mod embedded;
@@ -10,3 +11,4 @@ mod embedded_reload;
 mod embedded_running;
 #[cfg(feature = "sandbox")]
 mod sandbox;
+mod secrets;

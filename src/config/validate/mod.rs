@@ -253,7 +253,7 @@ fn chains_alone(chains: &mut Chains<'_>, check: &mut Check<'_>) {
         let at = pointer::child("/handlers", name);
         check.name_of_key(&at, name);
         let steps = steps.as_array().map(Vec::as_slice).unwrap_or_default();
-        let steps = alone.resolve(steps, &at, check);
+        let steps = alone.resolve_named(name, steps, &at, check);
         chains::compile(&steps, check);
     }
     chains.used_by_chains(&alone);

@@ -218,6 +218,7 @@ impl Route<'_, '_> {
                     Some("write `dead_letter: { topic: mirror.rejected }` at the route".to_owned());
                 None
             }
+            (Some(_), None) if self.check.is_wrong_below(&at) => None,
             (Some(_), None) if self.check.document.spots.contains_key(&at) => {
                 let message =
                     "`dead_letter` has no effect without `on_error: dead_letter`".to_owned();
@@ -303,7 +304,8 @@ impl Route<'_, '_> {
             producers: NonZeroUsize::new(self.raw.producers?)?,
         };
         let at = pointer::child(&self.at, "queue");
-        if spec.handlers.is_none() && self.check.document.spots.contains_key(&at) {
+        let sound = !self.check.is_wrong_below(&at);
+        if spec.handlers.is_none() && sound && self.check.document.spots.contains_key(&at) {
             let message = "`queue` has no effect without `handler_threads`".to_owned();
             self.check.say_of_key(Code::NoEffect, &at, message);
         }

@@ -32,7 +32,7 @@ pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<TopicSel
 
 /// Whether a pattern compiles; what is odd about one that does is a warning.
 fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
-    if let Err(error) = Regex::new(text) {
+    if let Err(error) = Pattern::new(text) {
         refuse(text, &error, at, check);
         return false;
     }

@@ -123,7 +123,7 @@ fn the_cost_class_is_that_of_the_dearest_step() {
             json!([{"rename": {"topic": "{source}.{topic}"}}]),
             Cost::PassThrough,
         ),
-        (json!([{"filter": {"sample": 0.5}}]), Cost::Headers),
+        (json!([{"filter": {"sample": "50%"}}]), Cost::Headers),
         (
             json!([{"rename": {"topic": "x"}, "when": {"partition": 1}}]),
             Cost::Headers,

@@ -116,7 +116,7 @@ static NEVER: LazyLock<Vec<BoundChain>> = LazyLock::new(|| {
 fn every_step() -> Vec<Value> {
     vec![
         json!({"filter": {"keep": {"any": [{"value.a": {"gt": 1}}, {"not": {"key.b": "x"}}, "empty"]}}}),
-        json!({"filter": {"sample": 0.9, "by": "value.a.b"}}),
+        json!({"filter": {"sample": "90%", "by": "value.a.b"}}),
         json!({"rename": {"topic": "t-{value.a}", "allow": ["t-.*"]}}),
         json!({"rename": {"to": [{"topic": "x", "when": {"value.a": {"matches": ".*"}}}, {"topic": "y"}]}}),
         json!({"rename": {"header": {"a": "b"}}}),
