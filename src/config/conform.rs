@@ -125,6 +125,8 @@ impl Faults<'_> {
                     None,
                 ),
             },
+            // A text that is too short for its unit: said once, as its pattern is.
+            Kind::MinLength { .. } if unit_of(error).is_some() => {}
             kind => {
                 let message = format!("{} {}", self.subject(&at), bound(kind));
                 self.say(&at, Code::WrongValue, message, None);

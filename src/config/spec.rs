@@ -295,6 +295,11 @@ impl Pattern {
         compiled.as_ref()
     }
 
+    /// What is compiled.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Whether it takes the whole of `name`.
     pub fn is_match(&self, name: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(name))

@@ -93,15 +93,18 @@ fn object(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
     let mut members: Vec<BoxedStrategy<Option<(String, Value)>>> = Vec::new();
     let properties = node.get("properties").and_then(Value::as_object).into_iter().flatten();
     let chosen = exclusive.len().max(1);
-    let pick = (0..chosen).prop_map(|index| index);
+    let pick = 0..chosen;
     for (name, property) in properties {
         let is_exclusive = exclusive.contains(&name.as_str());
         if is_exclusive || (depth == 0 && !required.contains(&name.as_str())) {
             continue;
         }
         let value = from_schema(property, depth.saturating_sub(1));
-        let weight = if required.contains(&name.as_str()) { 1.0 } else { 0.3 };
-        let member = prop::option::weighted(weight, value).prop_map(move |v| v.map(|v| (name.clone(), v)));
+        let value = match required.contains(&name.as_str()) {
+            true => value.prop_map(Some).boxed(),
+            false => prop::option::weighted(0.3, value).boxed(),
+        };
+        let member = value.prop_map(move |v| v.map(|v| (name.clone(), v)));
         members.push(member.boxed());
     }
     let others = node.get("additionalProperties").filter(|a| a.is_object());

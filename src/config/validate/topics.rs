@@ -4,8 +4,7 @@ use super::Check;
 use crate::config::diagnostic::Code;
 use crate::config::pointer;
 use crate::config::raw::RawTopics;
-use crate::config::spec::TopicSelection;
-use regex::Regex;
+use crate::config::spec::{Pattern, TopicSelection};
 use std::ops::Range;
 
 /// The selection, if every pattern compiles.
@@ -152,6 +151,7 @@ pub fn is_topic(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex::Regex;
 
     #[test]
     fn dots_between_words() {
