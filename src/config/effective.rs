@@ -22,7 +22,9 @@ pub fn effective(loaded: &Loaded) -> Result<String, serde_yaml::Error> {
         members.shift_remove("include");
         let written = members.shift_remove("defaults").unwrap_or_default();
         let below = defaults::lay_over(defaults::of_route(), &object(written));
-        each(members, "routes", |route| defaults::lay_over(below.clone(), route));
+        each(members, "routes", |route| {
+            defaults::lay_over(below.clone(), route)
+        });
         each(members, "clusters", |cluster| {
             let cluster = defaults::lay_over(defaults::of_cluster(), cluster);
             with_tls(cluster)

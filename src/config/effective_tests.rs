@@ -19,7 +19,10 @@ fn everything_is_written_out_and_secrets_are_not() {
     let text = effective(&loaded).unwrap();
     let value: Value = serde_yaml::from_str(&text).unwrap();
     assert_eq!(value["routes"]["r"]["workers"], 3);
-    assert_eq!(value["routes"]["r"]["limits"], json!({"in_flight": "64MiB", "record": "1MiB"}));
+    assert_eq!(
+        value["routes"]["r"]["limits"],
+        json!({"in_flight": "64MiB", "record": "1MiB"})
+    );
     assert_eq!(value["routes"]["r"]["about"], "cost $${X}");
     assert_eq!(value["clusters"]["b"]["bootstrap_servers"][0], "b:1");
     assert_eq!(value["clusters"]["a"]["sasl"]["password"], "***");
@@ -49,7 +52,9 @@ fn of(values: &[Value]) -> impl Strategy<Value = Value> + use<> {
 fn some(members: Vec<(&'static str, BoxedStrategy<Value>)>) -> impl Strategy<Value = Value> {
     let members: Vec<_> = members
         .into_iter()
-        .map(|(name, value)| prop::option::of(value).prop_map(move |v| v.map(|v| (name.to_owned(), v))))
+        .map(|(name, value)| {
+            prop::option::of(value).prop_map(move |v| v.map(|v| (name.to_owned(), v)))
+        })
         .collect();
     members.prop_map(|members| Value::Object(members.into_iter().flatten().collect()))
 }
@@ -61,7 +66,10 @@ fn durations() -> BoxedStrategy<Value> {
 }
 
 fn sizes() -> BoxedStrategy<Value> {
-    (1..900u32, prop::sample::select(vec!["KiB", "MiB", "kB", "MB"]))
+    (
+        1..900u32,
+        prop::sample::select(vec!["KiB", "MiB", "kB", "MB"]),
+    )
         .prop_map(|(n, unit)| Value::from(format!("{n}{unit}")))
         .boxed()
 }
@@ -77,7 +85,9 @@ fn steps() -> BoxedStrategy<Value> {
         json!({"reformat": {"rekey": {"from": ["value.a", "value.b"], "as": "json"}}}),
         json!({"use": "tidy"}),
     ]);
-    prop::collection::vec(step, 0..4).prop_map(Value::Array).boxed()
+    prop::collection::vec(step, 0..4)
+        .prop_map(Value::Array)
+        .boxed()
 }
 
 fn settings() -> Vec<(&'static str, BoxedStrategy<Value>)> {
@@ -85,14 +95,35 @@ fn settings() -> Vec<(&'static str, BoxedStrategy<Value>)> {
     let creation = some(vec![
         ("enabled", any::<bool>().prop_map(Value::from).boxed()),
         ("replication_factor", (1..5).prop_map(Value::from).boxed()),
-        ("configs", prop::collection::vec(word(), 0..3).prop_map(Value::Array).boxed()),
+        (
+            "configs",
+            prop::collection::vec(word(), 0..3)
+                .prop_map(Value::Array)
+                .boxed(),
+        ),
     ]);
     vec![
         ("start", of(&[json!("earliest"), json!("latest")]).boxed()),
-        ("on_gap", of(&[json!("stop"), json!("earliest"), json!("latest")]).boxed()),
-        ("on_error", of(&[json!("stop"), json!("skip"), json!("abort_route")]).boxed()),
+        (
+            "on_gap",
+            of(&[json!("stop"), json!("earliest"), json!("latest")]).boxed(),
+        ),
+        (
+            "on_error",
+            of(&[json!("stop"), json!("skip"), json!("abort_route")]).boxed(),
+        ),
         ("handlers", steps()),
-        ("partitions", of(&[json!("match"), json!({"policy": "match", "on_fewer": "modulo"}), json!({"fixed": 0}), json!({"by": "value.id"}), json!("key_hash")]).boxed()),
+        (
+            "partitions",
+            of(&[
+                json!("match"),
+                json!({"policy": "match", "on_fewer": "modulo"}),
+                json!({"fixed": 0}),
+                json!({"by": "value.id"}),
+                json!("key_hash"),
+            ])
+            .boxed(),
+        ),
         ("workers", (1..9).prop_map(Value::from).boxed()),
         ("handler_threads", (1..9).prop_map(Value::from).boxed()),
         ("producers", (1..9).prop_map(Value::from).boxed()),
@@ -100,43 +131,71 @@ fn settings() -> Vec<(&'static str, BoxedStrategy<Value>)> {
         ("limits", limits),
         ("commit_interval", durations()),
         ("discovery_interval", durations()),
-        ("rebalance_listener", of(&[json!("log"), json!({"exec": ["notify", "a b", "$HOME"]})]).boxed()),
+        (
+            "rebalance_listener",
+            of(&[json!("log"), json!({"exec": ["notify", "a b", "$HOME"]})]).boxed(),
+        ),
         ("until", of(&[json!("end"), json!("stopped")]).boxed()),
     ]
 }
 
 fn file() -> impl Strategy<Value = Value> {
-    let about = of(&[json!("no"), json!("a: b # c"), json!("'"), json!("x\ny\n"), json!("$${X} 100%"), json!("é🦀"), json!(" 12 ")]);
+    let about = of(&[
+        json!("no"),
+        json!("a: b # c"),
+        json!("'"),
+        json!("x\ny\n"),
+        json!("$${X} 100%"),
+        json!("é🦀"),
+        json!(" 12 "),
+    ]);
     let mut route = settings();
     route.push(("about", about.boxed()));
-    let sasl = of(&[json!({"mechanism": "SCRAM-SHA-512", "username": "012", "password": "${CANARY}"})]);
+    let sasl =
+        of(&[json!({"mechanism": "SCRAM-SHA-512", "username": "012", "password": "${CANARY}"})]);
     let tls = some(vec![
         ("ca", word().boxed()),
-        ("verify_hostname", any::<bool>().prop_map(Value::from).boxed()),
+        (
+            "verify_hostname",
+            any::<bool>().prop_map(Value::from).boxed(),
+        ),
     ]);
-    let cluster = some(vec![("sasl", sasl.boxed()), ("tls", tls.boxed()), ("expect_cluster_id", word().boxed())]);
+    let cluster = some(vec![
+        ("sasl", sasl.boxed()),
+        ("tls", tls.boxed()),
+        ("expect_cluster_id", word().boxed()),
+    ]);
     let top = some(vec![
         ("group", word().boxed()),
         ("limits", some(vec![("memory", sizes())]).boxed()),
-        ("reload", some(vec![("watch", any::<bool>().prop_map(Value::from).boxed()), ("settle", durations())]).boxed()),
+        (
+            "reload",
+            some(vec![
+                ("watch", any::<bool>().prop_map(Value::from).boxed()),
+                ("settle", durations()),
+            ])
+            .boxed(),
+        ),
         ("shutdown", some(vec![("grace", durations())]).boxed()),
         ("defaults", some(settings()).boxed()),
     ]);
-    (top, prop::collection::vec(some(route), 1..4), cluster).prop_map(|(mut top, routes, cluster)| {
-        top["version"] = json!(1);
-        top["clusters"] = json!({"a": cluster, "b": {}, "c": {}});
-        for (name, cluster) in top["clusters"].as_object_mut().into_iter().flatten() {
-            cluster["bootstrap_servers"] = json!([format!("{name}:9092")]);
-        }
-        top["handlers"] = json!({"tidy": [{"filter": {"drop": "empty"}}]});
-        for (index, mut route) in routes.into_iter().enumerate() {
-            route["source"] = json!(["a", "c"][index % 2]);
-            route["target"] = json!("b");
-            route["topics"] = json!({"include": [format!("t{index}"), r"x\d+"]});
-            top["routes"][format!("r{index}")] = route;
-        }
-        top
-    })
+    (top, prop::collection::vec(some(route), 1..4), cluster).prop_map(
+        |(mut top, routes, cluster)| {
+            top["version"] = json!(1);
+            top["clusters"] = json!({"a": cluster, "b": {}, "c": {}});
+            for (name, cluster) in top["clusters"].as_object_mut().into_iter().flatten() {
+                cluster["bootstrap_servers"] = json!([format!("{name}:9092")]);
+            }
+            top["handlers"] = json!({"tidy": [{"filter": {"drop": "empty"}}]});
+            for (index, mut route) in routes.into_iter().enumerate() {
+                route["source"] = json!(["a", "c"][index % 2]);
+                route["target"] = json!("b");
+                route["topics"] = json!({"include": [format!("t{index}"), r"x\d+"]});
+                top["routes"][format!("r{index}")] = route;
+            }
+            top
+        },
+    )
 }
 
 proptest! {

@@ -39,7 +39,9 @@ fn from_schema(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
         let branches: Vec<_> = branches.into_iter().flatten().filter(whole).collect();
         if !branches.is_empty() {
             let branches = prop::sample::select(branches);
-            return branches.prop_flat_map(move |branch| from_schema(branch, depth)).boxed();
+            return branches
+                .prop_flat_map(move |branch| from_schema(branch, depth))
+                .boxed();
         }
     }
     let types: Vec<&str> = match node.get("type") {
@@ -48,23 +50,35 @@ fn from_schema(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
         _ => vec!["string", "null"],
     };
     let types = prop::sample::select(types);
-    types.prop_flat_map(move |of| typed(of, node, depth)).boxed()
+    types
+        .prop_flat_map(move |of| typed(of, node, depth))
+        .boxed()
 }
 
 fn typed(of: &str, node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
-    let number = |keyword: &str, otherwise| node.get(keyword).and_then(Value::as_i64).unwrap_or(otherwise);
+    let number = |keyword: &str, otherwise| {
+        node.get(keyword)
+            .and_then(Value::as_i64)
+            .unwrap_or(otherwise)
+    };
     match of {
         "null" => Just(Value::Null).boxed(),
         "boolean" => any::<bool>().prop_map(Value::from).boxed(),
         "integer" | "number" => {
             let low = number("minimum", -5);
-            (low..=number("maximum", low + 9).min(low + 9)).prop_map(Value::from).boxed()
+            (low..=number("maximum", low + 9).min(low + 9))
+                .prop_map(Value::from)
+                .boxed()
         }
         "array" if depth == 0 => Just(json!([])).boxed(),
         "array" => {
-            let items = node.get("items").map_or(Just(Value::Null).boxed(), |i| from_schema(i, depth - 1));
+            let items = node
+                .get("items")
+                .map_or(Just(Value::Null).boxed(), |i| from_schema(i, depth - 1));
             let least = usize::try_from(number("minItems", 0)).unwrap();
-            prop::collection::vec(items, least..least + 3).prop_map(Value::Array).boxed()
+            prop::collection::vec(items, least..least + 3)
+                .prop_map(Value::Array)
+                .boxed()
         }
         "object" => object(node, depth),
         _ => text(node),
@@ -75,7 +89,10 @@ fn text(node: &'static Value) -> BoxedStrategy<Value> {
     match node.get("pattern").and_then(Value::as_str) {
         Some(pattern) => {
             let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
-            string_regex(&pattern.replace(".+", "[a-z]+")).unwrap().prop_map(Value::from).boxed()
+            string_regex(&pattern.replace(".+", "[a-z]+"))
+                .unwrap()
+                .prop_map(Value::from)
+                .boxed()
         }
         None => "[a-z][a-z0-9:._-]{0,6}".prop_map(Value::from).boxed(),
     }
@@ -83,15 +100,28 @@ fn text(node: &'static Value) -> BoxedStrategy<Value> {
 
 fn object(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
     let names = |keyword: &str| {
-        let names = node.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        let names = node
+            .get(keyword)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         names.filter_map(Value::as_str).collect::<Vec<_>>()
     };
     let required = names("required");
     // Of keys that exclude each other: one.
-    let exclusive: Vec<&str> = node.get("oneOf").and_then(Value::as_array).into_iter().flatten()
-        .filter_map(|branch| branch.pointer("/required/0")?.as_str()).collect();
+    let exclusive: Vec<&str> = node
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|branch| branch.pointer("/required/0")?.as_str())
+        .collect();
     let mut members: Vec<BoxedStrategy<Option<(String, Value)>>> = Vec::new();
-    let properties = node.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let properties = node
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let chosen = exclusive.len().max(1);
     let pick = 0..chosen;
     for (name, property) in properties {
@@ -108,8 +138,14 @@ fn object(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
         members.push(member.boxed());
     }
     let others = node.get("additionalProperties").filter(|a| a.is_object());
-    let pattern = node.get("patternProperties").and_then(|p| p.as_object()?.iter().next());
-    let least = if node.get("minProperties").is_some() { 1 } else { 0 };
+    let pattern = node
+        .get("patternProperties")
+        .and_then(|p| p.as_object()?.iter().next());
+    let least = if node.get("minProperties").is_some() {
+        1
+    } else {
+        0
+    };
     let named: BoxedStrategy<Vec<(Value, Value)>> = match (others, pattern) {
         (_, Some((pattern, member))) if depth > 0 => {
             let node: &'static Value = Box::leak(Box::new(json!({ "pattern": pattern })));
@@ -127,7 +163,8 @@ fn object(node: &'static Value, depth: u32) -> BoxedStrategy<Value> {
             .prop_flat_map(move |index| {
                 let name = exclusive[index].to_owned();
                 let property = &node["properties"][&name];
-                from_schema(property, depth.saturating_sub(1)).prop_map(move |v| Some((name.clone(), v)))
+                from_schema(property, depth.saturating_sub(1))
+                    .prop_map(move |v| Some((name.clone(), v)))
             })
             .boxed(),
     };
@@ -171,8 +208,13 @@ impl RemoveFirst for Map<String, Value> {
 fn collect(value: &Value, at: &str, pointers: &mut Vec<String>) {
     pointers.push(at.to_owned());
     match value {
-        Value::Object(map) => map.iter().for_each(|(name, v)| collect(v, &pointer::child(at, name), pointers)),
-        Value::Array(items) => items.iter().enumerate().for_each(|(i, v)| collect(v, &pointer::item(at, i), pointers)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(name, v)| collect(v, &pointer::child(at, name), pointers)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(i, v)| collect(v, &pointer::item(at, i), pointers)),
         _ => {}
     }
 }
@@ -181,7 +223,11 @@ fn collect(value: &Value, at: &str, pointers: &mut Vec<String>) {
 fn types_take(file: &Value) -> Result<(), String> {
     let raw: RawFile = serde_path_to_error::deserialize(file).map_err(|e| e.to_string())?;
     let chains = raw.handlers.into_iter().flatten().map(|(_, steps)| steps);
-    let routes = raw.routes.into_iter().flatten().filter_map(|(_, route)| route.handlers);
+    let routes = raw
+        .routes
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, route)| route.handlers);
     let defaults = raw.defaults.and_then(|defaults| defaults.handlers);
     for step in chains.chain(routes).chain(defaults).flatten() {
         StepSpec::deserialize(&step).map_err(|e| format!("{step}: {e}"))?;
@@ -193,10 +239,19 @@ fn types_take(file: &Value) -> Result<(), String> {
 fn shape(found: &[Diagnostic]) -> Vec<String> {
     let of_shape = |d: &&Diagnostic| {
         let code = d.code;
-        let shape = [Code::UnknownKey, Code::MissingKey, Code::WrongType, Code::WrongUnit];
+        let shape = [
+            Code::UnknownKey,
+            Code::MissingKey,
+            Code::WrongType,
+            Code::WrongUnit,
+        ];
         shape.contains(&code)
     };
-    found.iter().filter(of_shape).map(Diagnostic::one_line).collect()
+    found
+        .iter()
+        .filter(of_shape)
+        .map(Diagnostic::one_line)
+        .collect()
 }
 
 fn compare(file: &Value) -> Result<(), TestCaseError> {
@@ -210,7 +265,11 @@ fn compare(file: &Value) -> Result<(), TestCaseError> {
         prop_assert_eq!(types_take(file), Ok(()), "{}", text);
         prop_assert_eq!(shape(&found), Vec::<String>::new(), "{}", text);
     } else {
-        prop_assert!(refused, "the schema refuses what the validator takes:\n{}", text);
+        prop_assert!(
+            refused,
+            "the schema refuses what the validator takes:\n{}",
+            text
+        );
     }
     Ok(())
 }

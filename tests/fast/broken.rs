@@ -61,7 +61,12 @@ fn said(path: &Path, text: &str) -> (Vec<String>, Outcome) {
             None => format!("- {code}"),
         }
     };
-    let mut said: Vec<String> = result["diagnostics"].as_array().unwrap().iter().map(line).collect();
+    let mut said: Vec<String> = result["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(line)
+        .collect();
     said.sort();
     (said, outcome)
 }
@@ -73,7 +78,10 @@ fn every_broken_file_is_answered_as_it_says() {
     assert!(files.len() >= 60);
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
-        let mut expected: Vec<String> = head(&text, "expect:").into_iter().map(str::to_owned).collect();
+        let mut expected: Vec<String> = head(&text, "expect:")
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         expected.sort();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         assert!(!expected.is_empty(), "{name} expects nothing");
@@ -81,7 +89,10 @@ fn every_broken_file_is_answered_as_it_says() {
         let (said, outcome) = said(&path, &text);
         let code = if errors { 1 } else { 3 };
         if said != expected || outcome.code() != code {
-            wrong.push(format!("{name}: exit {}, said {said:?}, expected {expected:?}", outcome.code()));
+            wrong.push(format!(
+                "{name}: exit {}, said {said:?}, expected {expected:?}",
+                outcome.code()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -90,13 +101,24 @@ fn every_broken_file_is_answered_as_it_says() {
 /// A code that a file alone can have stands in one of the files.
 #[test]
 fn every_code_of_a_file_is_among_them() {
-    let texts: String = files().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let texts: String = files()
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
     for code in mirror::config::diagnostic::Code::ALL {
-        let offline = code.story().wrong.iter().all(|e| e.seen == mirror::config::story::Seen::Offline);
+        let offline = code
+            .story()
+            .wrong
+            .iter()
+            .all(|e| e.seen == mirror::config::story::Seen::Offline);
         // Of two files.
         let several = code.story().wrong.len() > 1;
         if offline && !several {
-            assert!(texts.contains(&format!(" {}\n", code.as_str())), "{}", code.as_str());
+            assert!(
+                texts.contains(&format!(" {}\n", code.as_str())),
+                "{}",
+                code.as_str()
+            );
         }
     }
 }

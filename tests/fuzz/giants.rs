@@ -12,12 +12,19 @@ pub fn all() -> Vec<Vec<u8>> {
         "[".repeat(1 << 20).into_bytes(),
         "{a: ".repeat(1 << 18).into_bytes(),
         "- ".repeat(1 << 20).into_bytes(),
-        (0..20_000).map(|depth| format!("{}a:\n", " ".repeat(depth % 2000))).collect::<String>().into_bytes(),
+        (0..20_000)
+            .map(|depth| format!("{}a:\n", " ".repeat(depth % 2000)))
+            .collect::<String>()
+            .into_bytes(),
         "a: 1\n".repeat(1 << 17).into_bytes(),
         bomb(b"&a [x,x,x,x,x,x,x,x,x,x]", 30),
         bomb(b"&a {k: x}", 30),
         merges(),
-        format!("routes: {{ r: {{ topics: {{ include: ['{}'] }} }} }}\n", "(a|b)".repeat(200_000)).into_bytes(),
+        format!(
+            "routes: {{ r: {{ topics: {{ include: ['{}'] }} }} }}\n",
+            "(a|b)".repeat(200_000)
+        )
+        .into_bytes(),
         "a: \"\\".repeat(1 << 18).into_bytes(),
         vec![0; 8 << 20],
         vec![0xff; 8 << 20],
@@ -26,7 +33,10 @@ pub fn all() -> Vec<Vec<u8>> {
 
 /// Lists of which each holds the one before ten times.
 fn bomb(first: &[u8], levels: usize) -> Vec<u8> {
-    let mut text = format!("l0: {}\n", String::from_utf8_lossy(first).replacen("&a", "&a0", 1));
+    let mut text = format!(
+        "l0: {}\n",
+        String::from_utf8_lossy(first).replacen("&a", "&a0", 1)
+    );
     for level in 1..levels {
         let before = vec![format!("*a{}", level - 1); 10].join(", ");
         text += &format!("l{level}: &a{level} [{before}]\n");

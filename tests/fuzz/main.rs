@@ -221,7 +221,11 @@ fn answer(path: &Path) -> BTreeSet<&'static str> {
         Err(rejected) => {
             rejected.render(Colour::Never);
             assert!(!rejected.first_error().is_empty(), "a rejection says why");
-            rejected.diagnostics.iter().map(|d| d.code.as_str()).collect()
+            rejected
+                .diagnostics
+                .iter()
+                .map(|d| d.code.as_str())
+                .collect()
         }
     }
 }
@@ -236,7 +240,10 @@ fn seeds() -> Vec<Vec<u8>> {
         paths.extend(files.filter(|path| path.extension().is_some_and(|e| e == "yaml")));
     }
     paths.sort();
-    paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+    paths
+        .iter()
+        .filter_map(|path| std::fs::read(path).ok())
+        .collect()
 }
 
 /// The most memory that this process has had, in KiB.

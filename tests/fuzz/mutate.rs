@@ -4,12 +4,84 @@ use crate::random::Random;
 
 /// What means something to the parser or to the grammar.
 const WORDS: &[&str] = &[
-    "{", "}", "[", "]", ":", ": ", ",", "- ", "\n", "\n  ", "\t", "'", "\"", "|\n", ">-\n", "#", "---\n", "...\n", "%YAML 1.2\n", "&a ", "*a", "<<: *a", "!!str ",
-    "!x ", "~", "null", "true", "no", "012", "0x1f", "1e999", "-1", "99999999999999999999", "''", "\u{feff}", "\u{0}", "é", "🦀", "${", "${X}", "${XX}", "${X:-d}",
-    "${X:?w}", "${file:mirror.yaml}", "$${", "5s", "1h30m", "64MiB", "1%", "version: 1", "clusters:", "routes:", "handlers:", "defaults:", "include:", "tests:", "source: a",
-    "target: b", "topics: { include: ['.*'] }", "filter: { drop: tombstone }", "filter: { keep: 'value.a > 1' }", "filter: { sample: 1% }", "rename: { topic: '{source}.{topic}' }",
-    "rename: { to: [{ topic: x }] }", "reformat: { set: { value.a: 1 } }", "reformat: { split: { array: value.a } }", "use: a", "when: { not: empty }", "partitions: { fixed: 0 }",
-    "partitions: { by: key }", "(?<x>a+)", "(?!a)", "\\1", "[a-", "((((", "{0,9999}", "mirror.yaml", "*.yaml",
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ": ",
+    ",",
+    "- ",
+    "\n",
+    "\n  ",
+    "\t",
+    "'",
+    "\"",
+    "|\n",
+    ">-\n",
+    "#",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!str ",
+    "!x ",
+    "~",
+    "null",
+    "true",
+    "no",
+    "012",
+    "0x1f",
+    "1e999",
+    "-1",
+    "99999999999999999999",
+    "''",
+    "\u{feff}",
+    "\u{0}",
+    "é",
+    "🦀",
+    "${",
+    "${X}",
+    "${XX}",
+    "${X:-d}",
+    "${X:?w}",
+    "${file:mirror.yaml}",
+    "$${",
+    "5s",
+    "1h30m",
+    "64MiB",
+    "1%",
+    "version: 1",
+    "clusters:",
+    "routes:",
+    "handlers:",
+    "defaults:",
+    "include:",
+    "tests:",
+    "source: a",
+    "target: b",
+    "topics: { include: ['.*'] }",
+    "filter: { drop: tombstone }",
+    "filter: { keep: 'value.a > 1' }",
+    "filter: { sample: 1% }",
+    "rename: { topic: '{source}.{topic}' }",
+    "rename: { to: [{ topic: x }] }",
+    "reformat: { set: { value.a: 1 } }",
+    "reformat: { split: { array: value.a } }",
+    "use: a",
+    "when: { not: empty }",
+    "partitions: { fixed: 0 }",
+    "partitions: { by: key }",
+    "(?<x>a+)",
+    "(?!a)",
+    "\\1",
+    "[a-",
+    "((((",
+    "{0,9999}",
+    "mirror.yaml",
+    "*.yaml",
 ];
 
 /// Makes one input out of the corpus.
@@ -43,7 +115,11 @@ impl<'a> Mutator<'a> {
         let at = self.random.below(input.len() + 1);
         let length = self.random.below(24).min(input.len() - at);
         match self.random.below(10) {
-            0 => insert(input, at, self.random.next().to_le_bytes().get(..1).unwrap_or(&[])),
+            0 => insert(
+                input,
+                at,
+                self.random.next().to_le_bytes().get(..1).unwrap_or(&[]),
+            ),
             1 => drop(input.drain(at..at + length)),
             2..=4 => insert(input, at, self.random.pick(WORDS).as_bytes()),
             5 => {
@@ -69,7 +145,9 @@ impl<'a> Mutator<'a> {
                 input.extend(&other[self.random.below(other.len() + 1)..]);
             }
             _ => {
-                let word = self.random.pick(&["[", "{a: ", "- ", "a", "'", "(", "&x [*x, "]);
+                let word = self
+                    .random
+                    .pick(&["[", "{a: ", "- ", "a", "'", "(", "&x [*x, "]);
                 let times = self.random.below(400);
                 insert(input, at, word.repeat(times).as_bytes());
             }
@@ -84,7 +162,13 @@ fn insert(input: &mut Vec<u8>, at: usize, what: &[u8]) {
 /// The line around `at`, its end included.
 fn line_at(input: &[u8], at: usize) -> std::ops::Range<usize> {
     let is_end = |byte: &u8| *byte == b'\n';
-    let start = input[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
-    let end = input[at..].iter().position(is_end).map_or(input.len(), |end| at + end + 1);
+    let start = input[..at]
+        .iter()
+        .rposition(is_end)
+        .map_or(0, |end| end + 1);
+    let end = input[at..]
+        .iter()
+        .position(is_end)
+        .map_or(input.len(), |end| at + end + 1);
     start..end
 }
