@@ -98,7 +98,7 @@ fn against_process(
     }
     match serde_json::from_str::<NoPlan>(&answer.body) {
         Ok(refused) => {
-            eprintln!("{}", refused.error);
+            text::err(&refused.error);
             Err(Exit::No)
         }
         Err(_) => Err(text::fail(answer.body.trim(), Exit::Unreachable)),

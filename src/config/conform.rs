@@ -125,12 +125,14 @@ impl Faults<'_> {
                     None,
                 ),
             },
-            // A text that is too short for its unit: said once, as its pattern is.
-            Kind::MinLength { .. } if unit_of(error).is_some() => {}
-            kind => {
-                let message = format!("{} {}", self.subject(&at), bound(kind));
-                self.say(&at, Code::WrongValue, message, None);
-            }
+            kind => match unit_of(error) {
+                // Too short for a unit: the same words as of a pattern, and said once.
+                Some(unit) => self.unit(&at, value, unit),
+                None => {
+                    let message = format!("{} {}", self.subject(&at), bound(kind));
+                    self.say(&at, Code::WrongValue, message, None);
+                }
+            },
         }
     }
 
