@@ -17,13 +17,14 @@ pub(super) fn graph(
     };
     let loaded = (program.load)(&LoadRequest {
         files,
+        variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
     });
     let spec = match loaded {
         Ok(loaded) => loaded.spec,
         Err(rejected) => {
-            eprint!("{}", rejected.rendered);
+            text::err(rejected.rendered.trim_end());
             return Exit::No;
         }
     };
