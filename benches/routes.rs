@@ -110,6 +110,7 @@ fn main() {
     let load = |file: PathBuf| -> LoadedConfig {
         let request = LoadRequest {
             files: vec![file],
+            variables: program.variables.clone(),
             no_data_loss: NoDataLoss::AsWritten,
             colour: Colour::Off,
         };
