@@ -108,16 +108,20 @@ struct Page {
 impl Page {
     fn process(&self, status: &Status) -> String {
         let mut page = format!(
-            "group {}, {:?}, generation {} for {}\n",
+            "group {}, {:?}, generation {} ({}) for {}\n",
             status.group.as_deref().unwrap_or("-"),
             status.phase,
             status.generation,
+            status.hash.get(..12).unwrap_or(&status.hash),
             self.since(status.applied_at)
         )
         .to_lowercase();
         if let Some(rejected) = &status.rejected {
+            let hash = rejected.hash.as_deref().map_or(String::new(), |hash| {
+                format!(" ({})", hash.get(..12).unwrap_or(hash))
+            });
             page += &format!(
-                "the file was rejected {} ago and does not run: {}\n",
+                "the file{hash} was rejected {} ago and does not run: {}\n",
                 self.since(rejected.at),
                 rejected.error
             );

@@ -202,6 +202,7 @@ impl Supervisor {
         tracing::info!(
             event = "config_applied",
             generation = self.process.generation,
+            hash = self.process.hash,
             routes = self.routes.len(),
             "configuration applied"
         );
@@ -330,7 +331,7 @@ impl Supervisor {
             // The same mistake seen twice is not two mistakes.
             return self.reloads.answer(asked.replies, &verdict);
         }
-        tracing::error!(event = "reload_rejected", generation = self.process.generation, %error,
+        tracing::error!(event = "reload_rejected", generation = self.process.generation, hash = hash.as_deref(), %error,
             "the new configuration is rejected, what runs goes on");
         self.board.note("reload_rejected", None, error.clone());
         self.process.reloads_rejected += 1;
