@@ -27,8 +27,8 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz ARGS='--seed 2 --keep tests/corpus'
 	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)
 
-bench: setup-test ## Measure on real Kafka: CPU against a bare loop of the same client, healthy routes beside broken ones
-	$(CARGO) bench --locked --features sandbox --bench plane --bench islands
+bench: setup-test ## Measure: handlers against parsing and Connect; on real Kafka, CPU against a bare loop of the same client, healthy routes beside broken ones
+	$(CARGO) bench --locked --features sandbox --bench handlers --bench plane --bench islands
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 

@@ -7,7 +7,7 @@ use crate::config::render::{self, Colour};
 use crate::config::spec::{ClusterSpec, RouteSpec};
 use crate::config::{self, LoadOptions, Loaded, Rejected, effective, github, sarif};
 use crate::estimate::{Estimate, Machine};
-use crate::handler::Reads;
+use crate::handler::Analysis;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -177,7 +177,7 @@ fn line(route: &RouteSpec) -> String {
         route.name,
         names(&route.sources).join(", "),
         names(&route.targets).join(", "),
-        cost_class(route.chain.reads()),
+        route.chain.cost(),
     )
 }
 
@@ -185,14 +185,15 @@ fn names(clusters: &[Arc<ClusterSpec>]) -> Vec<&str> {
     clusters.iter().map(|c| c.name.as_str()).collect()
 }
 
-/// What a route costs, by what its handlers read of a record.
-pub fn cost_class(reads: Reads) -> &'static str {
-    match reads {
-        Reads::Nothing => "pass-through",
-        Reads::Headers => "headers only",
-        Reads::Fields => "lazy fields",
-        Reads::Value => "full decode",
-    }
+/// What a route's handlers do.
+fn analysis(analysis: &Analysis) -> Value {
+    let writes: Vec<&str> = analysis.writes.iter().map(|part| part.as_str()).collect();
+    json!({
+        "writes": writes,
+        "drops": analysis.drops,
+        "splits": analysis.splits,
+        "renames_by_content": analysis.renames_by_content,
+    })
 }
 
 fn summary(found: &[Diagnostic]) -> String {
@@ -244,7 +245,8 @@ fn write_json(
                 "name": route.name.as_str(),
                 "sources": names(&route.sources),
                 "targets": names(&route.targets),
-                "cost": cost_class(route.chain.reads()),
+                "cost": route.chain.cost().to_string(),
+                "handlers": analysis(&route.chain.analysis()),
             })
         })
         .collect();

@@ -4,7 +4,7 @@ use crate::config::diagnostic::Code;
 use crate::config::pointer;
 use crate::config::suggest;
 use crate::config::validate::Check;
-use crate::handler::{Chain, StepSpec};
+use crate::handler::{Chain, Misplaced, StepSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
@@ -175,7 +175,10 @@ pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
         .collect();
     let specs: Vec<StepSpec> = read.into_iter().collect::<Option<_>>()?;
     let faults = match Chain::compile(&specs, check.options.registry) {
-        Ok(chain) => return Some(chain),
+        Ok(chain) => {
+            misplaced(&chain, steps, check);
+            return Some(chain);
+        }
         Err(faults) => faults,
     };
     for fault in faults {
@@ -190,6 +193,26 @@ pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
         diagnostic.help = fault.help;
     }
     None
+}
+
+/// Warns of filters that would save more before another step.
+fn misplaced(chain: &Chain, steps: &Steps, check: &mut Check<'_>) {
+    for Misplaced { filter, behind } in chain.misplaced() {
+        let (Some(at), Some(dear)) = (steps.pointers.get(filter), steps.pointers.get(behind))
+        else {
+            continue;
+        };
+        let message =
+            "the filter needs no field of the key or the value, and stands behind a step that does";
+        let before = check.document.place(dear);
+        let at = pointer::child(at, "filter");
+        let diagnostic = check.say_of_key(Code::DearFirst, &at, message.to_owned());
+        diagnostic
+            .related
+            .push((before, "this step is paid for by every record".to_owned()));
+        diagnostic.help =
+            Some("put the filter first: what it drops then costs next to nothing".to_owned());
+    }
 }
 
 fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {

@@ -151,6 +151,8 @@ codes! {
     NothingIncluded = "W0607",
     /// A variable that is not set and was taken as an empty text.
     UnsetVariable = "W0608",
+    /// A filter by headers behind a step that reads the value.
+    DearFirst = "W0609",
     /// A route that may get its own records again: it depends on them, or cannot be told.
     MayFeedItself = "W0701",
     /// Dead letters that come back to the route that wrote them.

@@ -86,6 +86,11 @@ impl Chain {
         &self.specs
     }
 
+    /// The compiled steps.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// What the chain reads of a record.
     pub fn reads(&self) -> Reads {
         let reads = self.steps.iter().map(Step::reads);

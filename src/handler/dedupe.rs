@@ -107,6 +107,11 @@ impl Dedupe {
         self.id.reads()
     }
 
+    /// The path of the id.
+    pub(super) fn path(&self) -> &Path {
+        &self.id
+    }
+
     /// Whether `record` is the first with its id; one without an id is.
     pub(super) fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
         let field = self.id.read(record)?;

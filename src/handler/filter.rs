@@ -57,6 +57,15 @@ impl Filter {
         }
     }
 
+    /// The paths that it looks at.
+    pub(super) fn paths(&self) -> &[Path] {
+        match self {
+            Self::Keep(predicate) | Self::Drop(predicate) => predicate.paths(),
+            Self::Sample(sample) => sample.by.as_slice(),
+            Self::Dedupe(dedupe) => std::slice::from_ref(dedupe.path()),
+        }
+    }
+
     fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
         match self {
             Self::Keep(predicate) => predicate.holds(record),

@@ -12,6 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod analysis;
 mod cel;
 mod chain;
 mod clock;
@@ -40,6 +41,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+pub use analysis::{Analysis, Misplaced, Part};
 pub use chain::{BoundChain, Chain, Cost};
 pub use clock::Clock;
 pub use json::Segment;

@@ -59,6 +59,11 @@ impl Predicate {
         self.clause.reads_itself().max(self.fields.reads())
     }
 
+    /// The paths that it looks at.
+    pub(crate) fn paths(&self) -> &[Path] {
+        self.fields.paths()
+    }
+
     /// Whether it holds for `record`.
     ///
     /// # Errors

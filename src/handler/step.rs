@@ -1,5 +1,6 @@
 //! One compiled step: an action and its modifiers.
 
+use super::analysis::Part;
 use super::fault::{Place, suggest};
 use super::filter::Filter;
 use super::naming::{TopicSoFar, add};
@@ -12,6 +13,7 @@ use super::spec::{StepOnError, StepSpec};
 use super::{Binding, Failure, FailureCode, Handler, Reads, Registry, Targets};
 use crate::config::spec::OnError;
 use crate::record::Record;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -105,6 +107,28 @@ impl Step {
         let both = after.into_iter().chain(before);
         both.map(|outline| outline.at_most(Certainty::ByRecord))
             .collect()
+    }
+
+    /// Whether it looks into the JSON of a record's key or value, or changes it.
+    pub(crate) fn is_dear(&self) -> bool {
+        let Action::Filter(filter) = &self.action else {
+            return self.reads() >= Reads::Fields;
+        };
+        let when = self.when.iter().flat_map(Predicate::paths);
+        let mut paths = when.chain(filter.paths());
+        paths.any(|path| !path.segments().is_empty())
+    }
+
+    /// What it looks at, if it is a filter that depends on nothing dearer than headers.
+    pub(crate) fn cheap_filter(&self) -> Option<BTreeSet<Part>> {
+        let Action::Filter(filter) = &self.action else {
+            return None;
+        };
+        if self.reads() > Reads::Headers || self.remembers() {
+            return None;
+        }
+        let when = self.when.iter().flat_map(Predicate::paths);
+        Some(when.chain(filter.paths()).map(Part::of).collect())
     }
 
     /// Whether what it does to a record depends on those before it in the partition.

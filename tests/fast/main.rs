@@ -1,5 +1,6 @@
 //! Tests that need no Kafka: everything here runs in this process, embedded clusters included.
 
+mod allocations;
 mod broken;
 mod command_line;
 mod config;

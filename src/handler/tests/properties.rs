@@ -3,7 +3,7 @@
 use super::chains::bind;
 use crate::handler::json::{Segment, edit, scan, splice::Site};
 use crate::handler::sample::record;
-use crate::handler::{BoundChain, Verdict};
+use crate::handler::{BoundChain, Chain, Registry, StepSpec, Verdict};
 use crate::record::{Headers, Record};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -103,26 +103,75 @@ static CHAINS: LazyLock<Vec<(Value, BoundChain)>> = LazyLock::new(|| {
     every_step().into_iter().map(bound).collect()
 });
 
-/// The same with a condition that never holds.
+/// The same with conditions that never hold.
 static NEVER: LazyLock<Vec<BoundChain>> = LazyLock::new(|| {
     let never = |mut step: Value| {
-        step["when"] = json!({"partition": 99});
-        bind(&json!([step]))
+        [json!(false), json!({"partition": 99}), json!("offset < 0")].map(|when| {
+            step["when"] = when;
+            bind(&json!([step]))
+        })
     };
-    every_step().into_iter().map(never).collect()
+    every_step().into_iter().flat_map(never).collect()
 });
+
+/// The ways to ask one thing of `value.a`: as a map, as an expression that becomes the same, and
+/// as one that has to be evaluated.
+fn ways_to_ask(question: &(&str, &str, Value)) -> [Value; 3] {
+    let (operator, word, literal) = question;
+    let asked = match *word {
+        "" => literal.clone(),
+        word => json!({word: literal}),
+    };
+    [
+        json!({"value.a": asked}),
+        json!(format!("value.a {operator} {literal}")),
+        json!(format!("[value.a].exists(x, x {operator} {literal})")),
+    ]
+}
+
+fn questions() -> impl Strategy<Value = (&'static str, &'static str, Value)> {
+    let operator = prop::sample::select(vec![
+        ("==", ""),
+        (">", "gt"),
+        (">=", "gte"),
+        ("<", "lt"),
+        ("<=", "lte"),
+    ]);
+    let literal = prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        (-3i64..3).prop_map(Value::from),
+        (-300i64..300).prop_map(|n| json!(n as f64 / 100.0)),
+        "[ab]{0,2}".prop_map(Value::from),
+    ];
+    (operator, literal).prop_map(|((operator, word), literal)| (operator, word, literal))
+}
+
+/// What is likely to stand in an expression, in any order.
+fn near_expressions() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "value", ".", "a", "[", "]", "0", "(", ")", "==", "&&", "||", "!", "-", "1.5", "'x'", "\"",
+        "'", "?", ":", ",", "in", "has(", ".size()", ".map(x, ", "header", "{", "}", "é", "\n",
+        "%", "e", "u", "=", "`", "\\",
+    ]);
+    let tokens = prop::collection::vec(token, 0..16).prop_map(|tokens| tokens.concat());
+    prop_oneof![3 => tokens, 1 => ".{0,20}"]
+}
 
 /// Chains that use every word of the grammar.
 fn every_step() -> Vec<Value> {
     vec![
         json!({"filter": {"keep": {"any": [{"value.a": {"gt": 1}}, {"not": {"key.b": "x"}}, "empty"]}}}),
+        json!({"filter": {"keep": "value.a > 1 && !(key.b == 'x') || size(value.b) + 1 < 3"}}),
+        json!({"filter": {"drop": "value.a.exists(x, x.b == value.c) || value.b in [1, 'a', null]"}}),
         json!({"filter": {"sample": "90%", "by": "value.a.b"}}),
+        json!({"filter": {"dedupe": "value.a", "max": 3}}),
         json!({"rename": {"topic": "t-{value.a}", "allow": ["t-.*"]}}),
         json!({"rename": {"to": [{"topic": "x", "when": {"value.a": {"matches": ".*"}}}, {"topic": "y"}]}}),
         json!({"rename": {"header": {"a": "b"}}}),
         json!({"rename": {"field": {"value.a.b": "value.a.c", "key.a": "key.b"}}}),
         json!({"reformat": {"set": {"header.a": "{key}{value.a}", "value.a.b": {"from": "key"}, "key.x": 1}}}),
         json!({"reformat": {"set": {"value": {"from": "key"}, "key": {"from": "value.a"}}}}),
+        json!({"reformat": {"set": {"value.d": {"expr": "value.a * 2 - int(value.b) / 3"}, "key": {"expr": "value.a.map(x, string(x) + 'y')"}}}}),
         json!({"reformat": {"unset": ["header.*", "value.a[*].b", "value.a[0]", "key.a"]}}),
         json!({"reformat": {"split": {"array": "value.a", "into": "value.a.b", "carry": ["value.b"]}}}),
         json!({"reformat": {"split": {"array": "value", "index_header": "i", "when_empty": "keep"}}}),
@@ -180,6 +229,48 @@ proptest! {
         let found = found.map(|span| serde_json::from_str::<Value>(&text[span]).expect("a value"));
         let expected = look_up(&document, &path).map(|v| serde_json::from_str(&v.to_string()).expect("a value"));
         prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn many_paths_find_what_each_finds(
+        document in documents(),
+        paths in prop::collection::vec(paths(), 1..6),
+        pretty in any::<bool>(),
+    ) {
+        let text = spelled(&document, pretty);
+        let mut wanted = scan::Wanted::default();
+        for (slot, path) in paths.iter().enumerate() {
+            wanted.add(path, slot);
+        }
+        let found = wanted.find(text.as_bytes()).expect("valid JSON");
+        for (slot, path) in paths.iter().enumerate() {
+            let alone = scan::find(text.as_bytes(), path).expect("valid JSON");
+            prop_assert_eq!(&found[slot], &alone, "{:?}", path);
+        }
+    }
+
+    #[test]
+    fn a_question_has_one_answer_however_it_is_asked(
+        question in questions(),
+        value in nullable_bytes(),
+    ) {
+        let answers = ways_to_ask(&question).map(|predicate| {
+            let bound = bind(&json!([{"filter": {"keep": predicate}}]));
+            let outcome = bound.apply(of_bytes(None, value.as_deref()), &mut Vec::new());
+            outcome.map_err(|f| f.failure.code)
+        });
+        prop_assert_eq!(&answers[0], &answers[1], "{:?}", question);
+        prop_assert_eq!(&answers[0], &answers[2], "{:?}", question);
+    }
+
+    #[test]
+    fn an_expression_compiles_or_has_its_mistake_inside(text in near_expressions()) {
+        let steps = json!([{"filter": {"keep": text}}, {"reformat": {"set": {"key": {"expr": text}}}}]);
+        let steps: Vec<StepSpec> = serde_json::from_value(steps).expect("steps");
+        for fault in Chain::compile(&steps, &Registry::default()).err().into_iter().flatten() {
+            let inside = fault.inside.expect("a place");
+            prop_assert!(inside.text.get(inside.bytes.clone()).is_some(), "{:?} {:?}", text, inside.bytes);
+        }
     }
 
     #[test]
@@ -255,6 +346,7 @@ proptest! {
         let predicates = [
             json!("tombstone"), json!("empty"), json!({"value.a": {"lt": 3}}), json!({"key": {"contains": "a"}}),
             json!({"any": [{"value.a.b": [1, "x", null]}, {"value.b": {"exists": true}}]}),
+            json!("value.a * 2 > 3 || key.contains('a')"), json!("value.b"),
         ];
         for predicate in predicates {
             let apply = |word: &str| {
