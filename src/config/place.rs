@@ -64,6 +64,8 @@ pub struct SourceFile {
     pub text: String,
     /// Its text with literal secrets starred out, byte for byte as long: what diagnostics show.
     pub shown: String,
+    /// Where each line starts: a file with many mistakes is not counted through for each.
+    lines: Vec<usize>,
 }
 
 impl SourceFile {
@@ -83,7 +85,14 @@ impl Sources {
     /// Adds a file and says its index.
     pub fn add(&mut self, path: PathBuf, text: String) -> usize {
         let shown = text.clone();
-        self.files.push(SourceFile { path, text, shown });
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
+        self.files.push(SourceFile {
+            path,
+            text,
+            shown,
+            lines,
+        });
         self.files.len() - 1
     }
 
@@ -152,7 +161,7 @@ impl Sources {
         let end = place.position.as_ref()?.end;
         let source = self.files.iter().find(|f| f.path == place.file)?;
         let (file, start) = (0, end);
-        Some(position(&source.text, Span { file, start, end }))
+        Some(position(source, Span { file, start, end }))
     }
 
     /// The place of a span.
@@ -165,19 +174,20 @@ impl Sources {
         };
         Place {
             file: source.path.clone(),
-            position: Some(position(&source.text, span)),
+            position: Some(position(source, span)),
         }
     }
 }
 
-fn position(text: &str, span: Span) -> Position {
+fn position(source: &SourceFile, span: Span) -> Position {
+    let text = source.text.as_str();
     let start = floor_char(text, span.start);
     let end = floor_char(text, span.end.max(start));
-    let before = &text[..start];
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = source.lines.partition_point(|line| *line <= start);
+    let line_start = source.lines[line - 1];
     Position {
-        line: before.matches('\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
+        line,
+        column: text[line_start..start].chars().count() + 1,
         start,
         end,
     }

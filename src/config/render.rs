@@ -14,16 +14,23 @@ pub enum Colour {
     Always,
 }
 
-/// All `diagnostics`, one below the other, with a blank line between them.
+/// Diagnostics that are shown with their lines at most; nobody reads more, and each costs a look
+/// through its file.
+const MOST: usize = 500;
+
+/// The `diagnostics`, one below the other, with a blank line between them.
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: Colour) -> String {
     let renderer = match colour {
         Colour::Never => Renderer::plain(),
         Colour::Always => Renderer::styled(),
     };
     let mut text = String::new();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(MOST) {
         text.push_str(&renderer.render(&[group(diagnostic, sources)]));
         text.push_str("\n\n");
+    }
+    if let Some(more) = diagnostics.len().checked_sub(MOST).filter(|more| *more > 0) {
+        text.push_str(&format!("and {more} more, which `--format json` lists\n\n"));
     }
     text
 }

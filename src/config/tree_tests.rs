@@ -56,6 +56,17 @@ fn duplicate_keys_are_all_found_with_the_first_place() {
     assert_eq!(found[1].related[0].0.to_string(), "m.yaml:1:1");
 }
 
+/// Found by the fuzzer: each place was counted from the start of the file.
+#[test]
+fn a_file_of_mistakes_is_read_in_a_time_that_grows_with_it() {
+    let (_, found, sources) = read(&"a: 1\n".repeat(50_000));
+    assert_eq!(found.len(), 49_999);
+    assert_eq!(found[49_998].place.to_string(), "m.yaml:50000:1");
+    let shown =
+        crate::config::render::render(&found, &sources, crate::config::render::Colour::Never);
+    assert!(shown.ends_with("and 49499 more, which `--format json` lists\n\n"));
+}
+
 #[test]
 fn nothing_is_no_configuration() {
     for text in ["", "# words\n", "---\n", "~\n", "\u{feff}"] {
