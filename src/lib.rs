@@ -29,6 +29,8 @@ pub mod config;
 
 pub mod plan;
 
+pub mod online;
+
 pub mod supervisor;
 
 pub mod shutdown;

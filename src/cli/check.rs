@@ -1,5 +1,6 @@
-//! `mirror check`: every diagnostic, offline; a line for each route.
+//! `mirror check`: every diagnostic, a line for each route, and on demand what the clusters say.
 
+use super::answers;
 use crate::config::diagnostic::{Code, Diagnostic, Severity};
 use crate::config::loss;
 use crate::config::place::Sources;
@@ -8,10 +9,12 @@ use crate::config::spec::{ClusterSpec, RouteSpec};
 use crate::config::{self, LoadOptions, Loaded, Rejected, effective, github, sarif};
 use crate::estimate::{Estimate, Machine};
 use crate::handler::Analysis;
+use crate::online::{self, Answers};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How the result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,15 @@ pub enum Demand {
     NoDataLoss,
 }
 
+/// Whether the clusters are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// They are not.
+    Nobody,
+    /// `--online`: they are, and each question may take this long.
+    Clusters(Duration),
+}
+
 /// The options of the command.
 pub struct CheckOptions<'a> {
     /// What the files are read with.
@@ -56,6 +68,8 @@ pub struct CheckOptions<'a> {
     pub warnings: Warnings,
     /// What is asked beyond soundness.
     pub demand: Demand,
+    /// Whether the clusters are asked.
+    pub ask: Ask,
 }
 
 /// What came out.
@@ -65,6 +79,8 @@ pub enum Outcome {
     Ok,
     /// Refused.
     Invalid,
+    /// A cluster could not be asked, and nothing else is wrong.
+    Unanswered,
     /// Only warnings, and those are denied.
     WarningsDenied,
 }
@@ -75,6 +91,7 @@ impl Outcome {
         match self {
             Outcome::Ok => 0,
             Outcome::Invalid => 1,
+            Outcome::Unanswered => 5,
             Outcome::WarningsDenied => 3,
         }
     }
@@ -103,7 +120,7 @@ fn refuse(
     err: &mut dyn Write,
 ) -> io::Result<Outcome> {
     match options.format {
-        Format::Json => write_json(out, &rejected.diagnostics, None)?,
+        Format::Json => write_json(out, &rejected.diagnostics, None, None)?,
         Format::Sarif => write_sarif(out, &rejected.diagnostics, &rejected.sources)?,
         Format::Github => write_github(out, &rejected.diagnostics, &rejected.sources)?,
         Format::Text(colour) | Format::Effective(colour) => {
@@ -123,14 +140,22 @@ fn accept(
     let mut found = loaded.warnings.clone();
     if options.demand == Demand::NoDataLoss {
         found.extend(loss::no_data_loss(loaded));
-        config::diagnostic::arrange(&mut found);
     }
     let machine = Machine::here();
     let estimate = Estimate::of(&loaded.spec);
     found.extend(over_limit(estimate, &machine, loaded));
+    let answers = match options.ask {
+        Ask::Nobody => None,
+        Ask::Clusters(patience) => Some(online::ask(&loaded.spec, patience)),
+    };
+    if let Some(answers) = &answers {
+        let judged = online::judge(&loaded.spec, answers).into_iter();
+        found.extend(judged.map(|finding| finding.placed(loaded)));
+    }
+    config::diagnostic::arrange(&mut found);
     let outcome = outcome(&found, options.warnings);
     match options.format {
-        Format::Json => write_json(out, &found, Some(loaded))?,
+        Format::Json => write_json(out, &found, Some(loaded), answers.as_ref())?,
         Format::Sarif => write_sarif(out, &found, &loaded.document.sources)?,
         Format::Github => write_github(out, &found, &loaded.document.sources)?,
         Format::Effective(colour) => {
@@ -146,6 +171,9 @@ fn accept(
                 writeln!(out, "{}", line(route))?;
             }
             writeln!(out, "{}", estimate.line(&machine))?;
+            if let Some(answers) = &answers {
+                write!(out, "\n{}", answers::table(answers))?;
+            }
             writeln!(err, "{}", summary(&found))?;
         }
     }
@@ -161,8 +189,12 @@ fn over_limit(estimate: Estimate, machine: &Machine, loaded: &Loaded) -> Vec<Dia
 }
 
 fn outcome(found: &[Diagnostic], warnings: Warnings) -> Outcome {
-    if found.iter().any(|d| d.severity() == Severity::Error) {
+    let errors = || found.iter().filter(|d| d.severity() == Severity::Error);
+    if errors().any(|d| !online::could_not_ask(d.code)) {
         return Outcome::Invalid;
+    }
+    if errors().next().is_some() {
+        return Outcome::Unanswered;
     }
     match (found.is_empty(), warnings) {
         (false, Warnings::Deny) => Outcome::WarningsDenied,
@@ -237,6 +269,7 @@ fn write_json(
     out: &mut dyn Write,
     found: &[Diagnostic],
     loaded: Option<&Loaded>,
+    answers: Option<&Answers>,
 ) -> io::Result<()> {
     let routes = loaded.into_iter().flat_map(|l| l.spec.routes.values());
     let routes: Vec<Value> = routes
@@ -252,13 +285,16 @@ fn write_json(
         .collect();
     let diagnostics: Vec<Value> = found.iter().map(Diagnostic::to_json).collect();
     let errors = found.iter().any(|d| d.severity() == Severity::Error);
-    let result = json!({
+    let mut result = json!({
         "ok": loaded.is_some() && !errors,
         "hash": loaded.map(|l| l.hash.as_str()),
         "diagnostics": diagnostics,
         "routes": routes,
         "estimate": loaded.map(|l| Estimate::of(&l.spec).to_json(&Machine::here())),
     });
+    if let Some(answers) = answers {
+        result["online"] = answers::json(answers);
+    }
     writeln!(out, "{result:#}")
 }
 
@@ -288,6 +324,7 @@ mod tests {
             format,
             warnings,
             demand,
+            ask: Ask::Nobody,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let outcome = run(&[file], &options, &mut out, &mut err).unwrap();

@@ -95,6 +95,7 @@ fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
             NoDataLoss::Required => check::Demand::NoDataLoss,
             NoDataLoss::AsWritten => check::Demand::Sound,
         },
+        ask: request.ask,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome = check::run(&request.files, &options, &mut out, &mut err);
@@ -113,6 +114,7 @@ fn check_files(request: &CheckRequest, environment: &Environment) -> Exit {
     match outcome {
         Ok(check::Outcome::Ok) => Exit::Done,
         Ok(check::Outcome::Invalid) => Exit::No,
+        Ok(check::Outcome::Unanswered) => Exit::Unreachable,
         Ok(check::Outcome::WarningsDenied) => Exit::Warnings,
         Err(error) => text::fail(&format!("the result cannot be written: {error}"), Exit::No),
     }

@@ -6,7 +6,9 @@ use crate::config::interpolate::{Allowed, Unset, Variables};
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
+mod answers;
 mod ask;
 pub mod check;
 mod explain;
@@ -99,7 +101,7 @@ pub enum Command {
     Init(InitArgs),
     /// Run every route in the foreground and follow changes of the file
     Run(RunArgs),
-    /// Check the file offline and report every mistake at once
+    /// Check the file and report every mistake at once; with --online, ask the clusters as well
     Check(CheckArgs),
     /// Show what a file would change about the running process
     Plan(PlanArgs),
@@ -208,6 +210,12 @@ pub struct CheckArgs {
     /// Refuse every setting that gives up on a record on purpose
     #[arg(long)]
     pub no_data_loss: bool,
+    /// Ask the clusters as well: who answers, rights, topics, positions; changes nothing there
+    #[arg(long)]
+    pub online: bool,
+    /// Seconds that each question to a cluster may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600), requires = "online")]
+    pub timeout: u64,
 }
 
 /// Arguments of `plan`.
@@ -427,6 +435,10 @@ fn check(args: CheckArgs, config: Vec<PathBuf>, color: ColorChoice, program: &Pr
                 false => program::Warnings::Allow,
             },
             no_data_loss: args.no_data_loss.into(),
+            ask: match args.online {
+                true => check::Ask::Clusters(Duration::from_secs(args.timeout)),
+                false => check::Ask::Nobody,
+            },
             colour: text::colour_of_stdout(color),
         }),
         Err(missing) => text::fail(&missing, Exit::No),

@@ -88,6 +88,8 @@ pub struct CheckRequest {
     pub warnings: Warnings,
     /// Whether settings that give up on records are refused.
     pub no_data_loss: NoDataLoss,
+    /// Whether the clusters are asked.
+    pub ask: super::check::Ask,
     /// Whether colour may be used.
     pub colour: Colour,
 }

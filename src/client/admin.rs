@@ -4,16 +4,14 @@
 //! loop and never a tokio worker (B106).
 
 use crate::client::consumer::LogContext;
+pub use crate::client::native::ConfigOrigin;
 use crate::client::native::{
-    self, CommittedPosition, Membership, OffsetAnswers, OffsetSpec, Queue, TopicIds,
+    self, CommittedPosition, Configured, Membership, OffsetAnswers, OffsetSpec, Queue, TopicIds,
 };
 use crate::client::settings;
 use crate::config::spec::ClusterSpec;
 use crate::record::TopicPartition;
-use rdkafka::admin::{
-    AdminClient, AdminOptions, ConfigSource, NewPartitions, NewTopic, ResourceSpecifier,
-    TopicReplication,
-};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::Client;
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -196,30 +194,18 @@ impl TopicAdmin {
         topic: &str,
         timeout: Duration,
     ) -> Result<BTreeMap<String, TopicConfig>, AskError> {
-        let resource = [ResourceSpecifier::Topic(topic)];
-        let options = options(timeout);
-        let answers = self.wait(timeout, self.client.describe_configs(&resource, &options))?;
-        let resource = answers
+        let name = [topic.to_owned()];
+        let answers = native::describe_configs(&self.client, Configured::Topic, &name, timeout)
+            .map_err(|(code, words)| format!("{code}: {words}"))?;
+        let (_, answer) = answers
             .into_iter()
             .next()
-            .ok_or_else(|| "no answer for the topic".to_owned())?
-            .map_err(|code| code.to_string())?;
-        Ok(resource
-            .entries
-            .into_iter()
-            .filter_map(|e| {
-                let set_here = e.source == ConfigSource::DynamicTopic;
-                Some((
-                    e.name,
-                    TopicConfig {
-                        value: e.value?,
-                        origin: if set_here {
-                            ConfigOrigin::Topic
-                        } else {
-                            ConfigOrigin::Default
-                        },
-                    },
-                ))
+            .ok_or_else(|| "no answer for the topic".to_owned())?;
+        let entries = answer.map_err(|code| code.to_string())?.into_iter();
+        Ok(entries
+            .map(|e| {
+                let (value, origin) = (e.value, e.origin);
+                (e.name, TopicConfig { value, origin })
             })
             .collect())
     }
@@ -295,15 +281,6 @@ pub struct TopicConfig {
     pub value: String,
     /// Where the value comes from.
     pub origin: ConfigOrigin,
-}
-
-/// Where a topic's setting comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigOrigin {
-    /// Set for this topic.
-    Topic,
-    /// The broker's or Kafka's default.
-    Default,
 }
 
 fn options(timeout: Duration) -> AdminOptions {

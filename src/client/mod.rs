@@ -12,6 +12,7 @@
 //! the handler threads).
 
 pub mod admin;
+pub mod asker;
 pub mod consumer;
 pub mod native;
 pub mod producer;

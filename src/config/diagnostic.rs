@@ -135,6 +135,46 @@ codes! {
     SelectsNothing = "E0419",
     /// A setting that gives up on records, under `--no-data-loss`.
     DataLoss = "E0501",
+    /// A host name that nobody knows (`--online`, as all of these).
+    UnknownHost = "E0801",
+    /// Nothing listens where a cluster should be.
+    ConnectionRefused = "E0802",
+    /// A cluster that did not answer in time.
+    NoAnswer = "E0803",
+    /// A certificate that is not trusted.
+    TlsFailed = "E0804",
+    /// One side speaks TLS or SASL and the other does not.
+    OtherProtocol = "E0805",
+    /// A cluster that refuses the user.
+    NotAuthenticated = "E0806",
+    /// A cluster with another id than the file expects.
+    OtherCluster = "E0807",
+    /// Source and target are one cluster under two names.
+    CopiesOntoItself = "E0808",
+    /// A right that is needed and not granted.
+    RightMissing = "E0809",
+    /// A topic that is not there and may not be created.
+    TopicMissing = "E0810",
+    /// A topic that the target would not create or grow.
+    ChangeRefused = "E0811",
+    /// A target topic with fewer partitions than the policy needs.
+    TooFewPartitions = "E0812",
+    /// More replicas than brokers.
+    TooFewBrokers = "E0813",
+    /// Fewer replicas than must be in sync.
+    TooFewReplicas = "E0814",
+    /// Timestamps that the target refuses.
+    TimestampRefused = "E0815",
+    /// Records without a key for a topic that is compacted.
+    KeyMissing = "E0816",
+    /// Somebody else is in the consumer group.
+    GroupTaken = "E0817",
+    /// A position at which a partition halts.
+    PositionLost = "E0818",
+    /// Settings of which no client can be made.
+    NoClient = "E0819",
+    /// A topic that the route's handlers cannot be set up for.
+    TopicUnbound = "E0820",
     /// An unescaped dot between words: it matches every character.
     UnescapedDot = "W0601",
     /// A control character in a pattern: a double-quoted escape, as a rule.
@@ -175,6 +215,38 @@ codes! {
     OneCluster = "W0710",
     /// More than the machine has.
     OverLimit = "W0711",
+    /// Two names for one cluster.
+    SameCluster = "W0801",
+    /// A route that no topic matches.
+    NothingMatches = "W0802",
+    /// Several source partitions in one target partition.
+    PartitionsShared = "W0803",
+    /// A target topic that takes smaller records than the source topic.
+    SmallerRecords = "W0804",
+    /// A target topic that replaces timestamps.
+    TimestampReplaced = "W0805",
+    /// A topic that is compacted on one side only.
+    CleanupDiffers = "W0806",
+    /// Deletes that never reach a compacted target.
+    TombstonesDropped = "W0807",
+    /// A target topic that compresses every batch anew.
+    Recompressed = "W0808",
+    /// Records that the target deletes soon after they were copied.
+    ExpiresAtTarget = "W0809",
+    /// Records that the source deletes before they are copied.
+    ExpiresAtSource = "W0810",
+    /// Positions in the group that are not mirror's.
+    ForeignPositions = "W0811",
+    /// Records that are gone, and `on_gap` goes on behind them.
+    GapSkipped = "W0812",
+    /// Something that could not be found out for want of a right.
+    NotSeen = "W0813",
+    /// A cluster without topic ids.
+    NoTopicIds = "W0814",
+    /// A partition without a leader, or a topic that cannot be written now.
+    NotAvailable = "W0815",
+    /// A right that is needed later and not granted.
+    RightMissingLater = "W0816",
 }
 
 impl Code {

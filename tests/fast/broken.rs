@@ -3,7 +3,7 @@
 //! `tests/broken/*.yaml`: the comments at the head say `expect: LINE:COLUMN CODE` for each
 //! diagnostic (`-` for the file as a whole), and `with: OPTION` where an option is needed.
 
-use mirror::cli::check::{self, CheckOptions, Demand, Format, Outcome, Warnings};
+use mirror::cli::check::{self, Ask, CheckOptions, Demand, Format, Outcome, Warnings};
 use mirror::config::LoadOptions;
 use mirror::config::interpolate::{Unset, Variables};
 use mirror::flow::listener::Listeners;
@@ -50,6 +50,7 @@ fn said(path: &Path, text: &str) -> (Vec<String>, Outcome) {
             true => Demand::NoDataLoss,
             false => Demand::Sound,
         },
+        ask: Ask::Nobody,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome = check::run(&[path.to_path_buf()], &options, &mut out, &mut err).unwrap();

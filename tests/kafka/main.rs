@@ -19,6 +19,7 @@ mod kills;
 mod listener;
 mod log_events;
 mod members;
+mod online;
 mod oversize;
 mod positions;
 mod reloads;

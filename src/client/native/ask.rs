@@ -222,7 +222,7 @@ pub fn list_offsets(
     Ok(read_offset_answers(&event))
 }
 
-fn read_offset_answers(event: &Event) -> OffsetAnswers {
+pub(super) fn read_offset_answers(event: &Event) -> OffsetAnswers {
     let mut count = 0;
     // SAFETY: the result and its entries belong to the event.
     unsafe {
@@ -309,7 +309,7 @@ fn read_topic_ids(event: &Event) -> TopicIds {
 ///
 /// # Safety
 /// `id` is null or live.
-unsafe fn read_uuid(id: *const sys::rd_kafka_Uuid_t) -> Option<String> {
+pub(super) unsafe fn read_uuid(id: *const sys::rd_kafka_Uuid_t) -> Option<String> {
     if id.is_null() {
         return None;
     }
@@ -357,10 +357,6 @@ pub(super) struct AdminOptions {
 }
 
 impl AdminOptions {
-    pub(super) fn pointer(&self) -> *const sys::rd_kafka_AdminOptions_t {
-        self.pointer
-    }
-
     pub(super) fn new(
         client: &impl Handle,
         op: sys::rd_kafka_admin_op_t,
@@ -379,6 +375,23 @@ impl AdminOptions {
             pointer
         };
         Self { pointer }
+    }
+
+    /// The answer shall say what we may do.
+    pub(super) fn with_rights(self) -> Self {
+        // SAFETY: the options are ours; an error object only says that the request has no such option.
+        unsafe {
+            let error =
+                sys::rd_kafka_AdminOptions_set_include_authorized_operations(self.pointer, 1);
+            if !error.is_null() {
+                sys::rd_kafka_error_destroy(error);
+            }
+        }
+        self
+    }
+
+    pub(super) fn pointer(&self) -> *mut sys::rd_kafka_AdminOptions_t {
+        self.pointer
     }
 }
 

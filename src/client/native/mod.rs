@@ -4,7 +4,8 @@
 //! - its consumer gives errors and end-of-partition events without topic and partition (B054);
 //! - iterating a header whose name is not UTF-8 panics there (B092);
 //! - its producer looks the topic up by name for every record, and cannot copy headers as a whole;
-//! - topic ids, offsets of many partitions at once and commits with a result event are not wrapped.
+//! - topic ids, offsets of many partitions at once and commits with a result event are not wrapped,
+//!   nor what a cluster says of our rights, and reading without a group.
 //!
 //! Every pointer here is owned by a type with `Drop`, or lives as long as the event that owns it.
 //! The types are `Send` because librdkafka's objects are: the library is thread safe, and an event
@@ -12,14 +13,20 @@
 #![allow(unsafe_code)]
 
 mod ask;
+mod configs;
+mod describe;
 mod group;
 mod produce;
 mod record;
+mod sample;
 
 pub use ask::*;
+pub use configs::*;
+pub use describe::*;
 pub use group::*;
 pub use produce::*;
 pub use record::{Deliveries, Fetched};
+pub use sample::sample;
 
 use crate::record::TopicPartition;
 use rdkafka::types::{RDKafka, RDKafkaErrorCode, RDKafkaRespErr};

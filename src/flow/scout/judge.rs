@@ -37,19 +37,19 @@ pub(crate) struct Position {
 }
 
 /// What is known of one partition when its position is judged.
-pub(super) struct Facts<'a> {
-    pub(super) log_start: Option<i64>,
-    pub(super) end: Option<i64>,
-    pub(super) identity: Option<TopicIdentity>,
-    pub(super) committed: Option<&'a (i64, CommitMetadata)>,
+pub(crate) struct Facts<'a> {
+    pub(crate) log_start: Option<i64>,
+    pub(crate) end: Option<i64>,
+    pub(crate) identity: Option<TopicIdentity>,
+    pub(crate) committed: Option<&'a (i64, CommitMetadata)>,
     /// The topic's id when this flow met it first.
-    pub(super) met: Option<&'a str>,
-    pub(super) target_cluster: Option<&'a str>,
-    pub(super) on_gap: OnGap,
+    pub(crate) met: Option<&'a str>,
+    pub(crate) target_cluster: Option<&'a str>,
+    pub(crate) on_gap: OnGap,
 }
 
 impl Facts<'_> {
-    pub(super) fn judge(&self) -> Resolution {
+    pub(crate) fn judge(&self) -> Resolution {
         let topic_id = match &self.identity {
             Some(TopicIdentity::Is(id)) => Some(id.clone()),
             Some(TopicIdentity::Unknown) => None,

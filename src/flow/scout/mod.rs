@@ -9,7 +9,7 @@ mod judge;
 mod positions;
 mod until;
 
-pub(crate) use judge::{Position, Resolution};
+pub(crate) use judge::{Facts, Position, Resolution};
 
 use crate::client::admin::Observer;
 use crate::config::spec::{ClusterSpec, OnGap, RouteSpec, Start, TopicSelection};
