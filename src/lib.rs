@@ -35,6 +35,11 @@ pub mod supervisor;
 
 pub mod shutdown;
 
+// Records through a route without a mirror.
+pub mod trial;
+
+pub mod case;
+
 // What is seen from outside.
 pub mod observe;
 

@@ -1,7 +1,7 @@
 //! Where the engine, the loader, `check` and the schema are plugged into the commands.
 
 use super::{CheckFormat, CheckRequest, LoadRequest, NoDataLoss, Program, check, text};
-use crate::cli::program::{Printed, Warnings};
+use crate::cli::program::{Printed, TestRequest, TryRequest, Warnings};
 use crate::config::interpolate::Variables;
 use crate::config::render::{self, Colour};
 use crate::config::{self, LoadOptions, Loaded, loss};
@@ -18,13 +18,23 @@ pub fn program() -> Program {
 
 /// The program with handlers and listeners that an embedding program brings.
 pub fn embedding(environment: Environment) -> Program {
-    let (for_flows, for_load, for_check) = (environment.clone(), environment.clone(), environment);
+    let (for_flows, for_load) = (environment.clone(), environment.clone());
+    let (for_check, for_test) = (environment.clone(), environment.clone());
+    let for_try = environment;
     Program {
         flows: Arc::new(move |spec: FlowSpec, on_exit: OnExit| {
             flow::spawn(spec, &for_flows, on_exit)
         }),
         load: Arc::new(move |request: &LoadRequest| load(request, &for_load)),
         check: Arc::new(move |request: &CheckRequest| check_files(request, &for_check)),
+        test: Arc::new(move |request: &TestRequest| {
+            let load = options(&for_test, &request.variables);
+            super::test::run(request, &load, colour(request.colour))
+        }),
+        try_route: Arc::new(move |request: &TryRequest| {
+            let load = options(&for_try, &request.variables);
+            super::try_route::run(request, &load, colour(request.colour))
+        }),
         schema: || config::schema::text(),
         variables: Variables::default(),
     }

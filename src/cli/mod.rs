@@ -26,7 +26,9 @@ mod sandbox;
 pub mod schema;
 mod status;
 mod steer;
+mod test;
 mod text;
+mod try_route;
 mod verify;
 mod version;
 
@@ -105,6 +107,10 @@ pub enum Command {
     Check(CheckArgs),
     /// Show what a file would change about the running process
     Plan(PlanArgs),
+    /// Run the tests of the file, without Kafka
+    Test(TestArgs),
+    /// Let real records through a route's handlers, step by step; produces and commits nothing
+    Try(TryArgs),
     /// Make the running process load its file again, and wait for the verdict
     Reload(AskArgs),
     /// Show what the running process is doing
@@ -234,6 +240,55 @@ pub struct PlanArgs {
     pub ask: AskArgs,
 }
 
+/// Arguments of `test`.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// Configuration files or folders, and test files (*.test.yaml) [default: the test files
+    /// beside the configuration]
+    pub files: Vec<PathBuf>,
+    /// Run only the tests whose name contains this, or matches it as a regular expression
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Show the steps, and the ways through them, that no test reached
+    #[arg(long)]
+    pub coverage: bool,
+    /// Make the tests that do not pass say what comes out, in their files
+    #[arg(long)]
+    pub update: bool,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = TestFormat::Text)]
+    pub format: TestFormat,
+}
+
+/// Arguments of `try`.
+#[derive(Clone, Debug, Args)]
+pub struct TryArgs {
+    /// The route
+    pub route: String,
+    /// How many records: the newest, spread over topics and partitions, or those from --at on
+    /// [default: 5; 1 with --at; all with --in]
+    #[arg(short = 'n', long = "last", value_name = "N")]
+    pub records: Option<usize>,
+    /// The record at this place, written TOPIC:PARTITION:OFFSET
+    #[arg(long, value_name = "PLACE")]
+    pub at: Option<String>,
+    /// Records from a file of `kcat -J` lines; no cluster is asked
+    #[arg(long = "in", value_name = "FILE", conflicts_with = "at")]
+    pub input: Option<PathBuf>,
+    /// Only from this source [default: all; with --at and --in the route's first]
+    #[arg(long, value_name = "CLUSTER")]
+    pub source: Option<String>,
+    /// As if for this target [default: the route's first]
+    #[arg(long, value_name = "CLUSTER")]
+    pub target: Option<String>,
+    /// Seconds to wait for the clusters' answers, in all
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub timeout: u64,
+    /// How the result looks
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub format: OutputFormat,
+}
+
 /// Whom to ask.
 #[derive(Clone, Debug, Args)]
 pub struct AskArgs {
@@ -322,6 +377,17 @@ pub enum OutputFormat {
     Yaml,
 }
 
+/// How the result of tests looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// JUnit's XML, for CI.
+    Junit,
+}
+
 /// How the result of `check` looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
@@ -402,6 +468,8 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Run(args) => run::run(args, config, cli.color, program),
         Command::Check(args) => check(args, config, cli.color, program),
         Command::Plan(args) => plan::plan(&args, config, cli.color, program),
+        Command::Test(args) => test::test(args, config, cli.color, program),
+        Command::Try(args) => try_route::try_route(args, config, cli.color, program),
         Command::Reload(args) => reload::reload(&args, config, program),
         Command::Status(args) => status::status(&args, config, cli.color, program),
         Command::Verify(args) => verify::verify(&args, config, cli.color, program),

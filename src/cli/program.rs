@@ -1,7 +1,7 @@
 //! What the commands are built upon: the loader, the engine, `check` and the schema, given by
 //! whoever links the program (or embeds it with handlers of its own).
 
-use super::CheckFormat;
+use super::{CheckFormat, TestFormat, TryArgs};
 use crate::config::interpolate::Variables;
 use crate::exit::Exit;
 use crate::logging::Colour;
@@ -16,6 +16,12 @@ pub type LoadFiles =
 /// Checks files and prints the result.
 pub type CheckFiles = Arc<dyn Fn(&CheckRequest) -> Exit + Send + Sync>;
 
+/// Runs the tests of files and prints the result.
+pub type TestFiles = Arc<dyn Fn(&TestRequest) -> Exit + Send + Sync>;
+
+/// Lets records of a route through its handlers and prints their ways.
+pub type TryFiles = Arc<dyn Fn(&TryRequest) -> Exit + Send + Sync>;
+
 /// The parts that the commands work with.
 #[derive(Clone)]
 pub struct Program {
@@ -25,6 +31,10 @@ pub struct Program {
     pub load: LoadFiles,
     /// The work of `mirror check`.
     pub check: CheckFiles,
+    /// The work of `mirror test`.
+    pub test: TestFiles,
+    /// The work of `mirror try`.
+    pub try_route: TryFiles,
     /// The JSON schema of the file.
     pub schema: fn() -> String,
     /// Which variables files may take, as the command line says.
@@ -110,4 +120,56 @@ pub enum Warnings {
     Allow,
     /// Exit 3.
     Deny,
+}
+
+/// What `mirror test` is asked.
+#[derive(Clone, Debug)]
+pub struct TestRequest {
+    /// Files or folders, in order.
+    pub files: Vec<PathBuf>,
+    /// Which variables they may take.
+    pub variables: Variables,
+    /// Test files; those beside the configuration where there is none.
+    pub tests: Vec<PathBuf>,
+    /// Which tests.
+    pub only: Option<String>,
+    /// Whether what no test reached is shown.
+    pub coverage: Coverage,
+    /// Whether the tests are made to say what comes out.
+    pub update: Update,
+    /// How the result looks.
+    pub format: TestFormat,
+    /// Whether colour may be used.
+    pub colour: Colour,
+}
+
+/// Whether what no test reached is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// It is.
+    Shown,
+    /// It is not.
+    Hidden,
+}
+
+/// Whether tests that do not pass are made to say what comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// They are.
+    Written,
+    /// They stay as they are.
+    Never,
+}
+
+/// What `mirror try` is asked.
+#[derive(Clone, Debug)]
+pub struct TryRequest {
+    /// Files or folders, in order.
+    pub files: Vec<PathBuf>,
+    /// Which variables they may take.
+    pub variables: Variables,
+    /// The arguments.
+    pub args: TryArgs,
+    /// Whether colour may be used.
+    pub colour: Colour,
 }

@@ -17,6 +17,8 @@ fn program() -> Program {
             })
         }),
         check: Arc::new(|_| panic!("a bug")),
+        test: Arc::new(|_| panic!("a bug")),
+        try_route: Arc::new(|_| panic!("a bug")),
         schema: || "{}".into(),
         variables: Variables::default(),
     }

@@ -135,6 +135,14 @@ codes! {
     SelectsNothing = "E0419",
     /// A setting that gives up on records, under `--no-data-loss`.
     DataLoss = "E0501",
+    /// A test of a route that is not defined.
+    UnknownRoute = "E0701",
+    /// Bytes of a test that are not what they are said to be.
+    BadBytes = "E0702",
+    /// A test that names a step that its route does not have.
+    UnknownStep = "E0703",
+    /// Something other than tests in a test file.
+    NotATest = "E0704",
     /// A host name that nobody knows (`--online`, as all of these).
     UnknownHost = "E0801",
     /// Nothing listens where a cluster should be.

@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(one("sasl.password").path, "clusters.*.sasl.password");
         assert!(matches!(explain("limits.in_flight"), Answer::One(_)));
         assert!(matches!(explain("when"), Answer::Several(paths) if paths.len() > 1));
-        let Answer::None(Some(near)) = explain("partition") else {
+        let Answer::None(Some(near)) = explain("partitons") else {
             panic!("nothing near");
         };
         assert_eq!(near, "partitions");

@@ -36,6 +36,7 @@ pub mod watch;
 pub mod words;
 pub mod written;
 
+use crate::case::{self, Case};
 use crate::flow::listener::Listeners;
 use crate::handler::Registry;
 use crate::redact;
@@ -44,7 +45,6 @@ use document::Document;
 use interpolate::{Environment, Outside, Variables};
 use place::Sources;
 use render::Colour;
-use serde_json::Value;
 use spec::Spec;
 use std::path::PathBuf;
 
@@ -76,8 +76,8 @@ pub struct Loaded {
     pub hash: String,
     /// Those files, those of `${file:…}` included.
     pub files: Vec<PathBuf>,
-    /// The `tests:`, as written.
-    pub tests: Vec<Value>,
+    /// The `tests:`.
+    pub tests: Vec<Case>,
     /// The document, for places.
     pub document: Document,
 }
@@ -133,6 +133,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
     let mut document = Document::join(reading.trees, reading.sources, &mut found);
     let sound = !nothing && readable(&found);
     let spec = sound.then(|| {
+        case::files::refuse_others(&document, &mut found);
         let wrong = conform::conform(&mut document, &mut found);
         validate::validate(&document, options, &wrong, &mut found)
     });
@@ -141,12 +142,12 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
     diagnostic::arrange(&mut found);
     let refused = found.iter().any(|d| d.severity() == Severity::Error);
     match spec.flatten().filter(|_| !refused) {
-        Some(spec) => Ok(Loaded {
+        Some((spec, tests)) => Ok(Loaded {
             spec,
             warnings: found,
             hash,
             files,
-            tests: tests(&document),
+            tests,
             document,
         }),
         None => Err(Box::new(Rejected {
@@ -180,11 +181,6 @@ fn explained(mut found: Vec<Diagnostic>, files: &[PathBuf]) -> Vec<Diagnostic> {
         found.push(Diagnostic::of_file(Code::Empty, file, "no configuration"));
     }
     found
-}
-
-fn tests(document: &Document) -> Vec<Value> {
-    let tests = document.value.get("tests").and_then(Value::as_array);
-    tests.cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Every field is an `Option`, also those that the schema requires: what the schema refused is
 //! taken out before the reading, so that the rest can still be checked.
 
+use crate::case::raw::RawTest;
 use crate::config::forms::{Listener, OneOrMany, Partitions, Scalar};
 use crate::config::spec::OnError;
 use crate::config::units::{DurationText, SizeText};
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// Takes `null` out of what the members of an object may be: `routes:` with nothing behind it is
 /// a half-written file, never "no routes".
-fn without_null(schema: &mut Schema) {
+pub(crate) fn without_null(schema: &mut Schema) {
     let Some(Value::Object(members)) = schema.get_mut("properties") else {
         return;
     };
@@ -56,6 +57,8 @@ macro_rules! raw {
         pub struct $name { $($fields)* })*
     };
 }
+
+pub(crate) use raw;
 
 /// `defaults:` and a route share the settings; a route has more.
 macro_rules! with_settings {
@@ -156,7 +159,7 @@ raw! {
         /// Further files, relative to this one; `*` and `?` match inside a file name.
         pub include: Option<Vec<String>>,
         /// Tests for `mirror test`: records in, records out.
-        pub tests: Option<Vec<Value>>,
+        pub tests: Option<Vec<RawTest>>,
     }
 
     /// A Kafka cluster.

@@ -1,5 +1,6 @@
 //! Files → trees: folders and `include:` followed, every byte that was used remembered.
 
+use crate::case::files::is_test_file;
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::interpolate::{self, Outside};
 use crate::config::mask;
@@ -129,7 +130,10 @@ fn expand(path: &Path, found: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_path_buf()];
     }
-    let is_yaml = |name: &str| name.ends_with(".yaml") || name.ends_with(".yml");
+    // Tests are no part of what runs: `mirror test` asks for them.
+    let is_yaml = |name: &str| {
+        (name.ends_with(".yaml") || name.ends_with(".yml")) && !is_test_file(Path::new(name))
+    };
     let files = list(path, &is_yaml);
     if files.is_empty() {
         let message = "the folder has no *.yaml file";
@@ -217,7 +221,9 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
         .replace(r"\*", ".*")
         .replace(r"\?", ".");
     match Regex::new(&format!("^{regex}$")) {
-        Ok(regex) => list(folder, &|name| regex.is_match(name)),
+        Ok(regex) => list(folder, &|name| {
+            regex.is_match(name) && !is_test_file(Path::new(name))
+        }),
         Err(_) => Vec::new(),
     }
 }

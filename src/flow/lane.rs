@@ -193,23 +193,7 @@ impl Rules {
 
     /// `limits.record`: an output larger than the user allows is a failure of the record.
     fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
-        let Some(limit) = self.record_bytes else {
-            return Ok(());
-        };
-        let size = |r: &Record<'_>| {
-            (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
-        };
-        match outputs.iter().map(size).find(|size| *size > limit) {
-            None => Ok(()),
-            Some(size) => Err(StepFailure {
-                step: 0,
-                failure: Failure {
-                    code: FailureCode::TooLarge,
-                    detail: format!("{size} bytes, limits.record is {limit}"),
-                },
-                on_error: None,
-            }),
-        }
+        over_limit(self.record_bytes, outputs)
     }
 }
 
@@ -220,6 +204,27 @@ pub(crate) struct LaneSpec {
     pub(crate) route: Arc<str>,
     pub(crate) targets: Arc<TargetView>,
     pub(crate) lease: Arc<Lease>,
+}
+
+/// `limits.record`: an output larger than the user allows is a failure of the record.
+pub(crate) fn over_limit(limit: Option<u64>, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+    let Some(limit) = limit else {
+        return Ok(());
+    };
+    let size = |r: &Record<'_>| {
+        (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
+    };
+    match outputs.iter().map(size).find(|size| *size > limit) {
+        None => Ok(()),
+        Some(size) => Err(StepFailure {
+            step: 0,
+            failure: Failure {
+                code: FailureCode::TooLarge,
+                detail: format!("{size} bytes, limits.record is {limit}"),
+            },
+            on_error: None,
+        }),
+    }
 }
 
 /// How many records go between two looks at the clock, for the lease.

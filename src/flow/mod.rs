@@ -24,6 +24,7 @@ mod verifier;
 mod watch;
 mod worker;
 
+pub(crate) use lane::over_limit;
 pub use start::{OnExit, spawn};
 
 /// What a flow is made of.

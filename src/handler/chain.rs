@@ -3,7 +3,7 @@
 use super::fault::Place;
 use super::limit::{bytes_of, check_together};
 use super::naming::TopicSoFar;
-use super::observer::{Observer, Way};
+use super::observer::{Observer, StepView};
 use super::outline::{self, Certainty, FlowNames, Outline};
 use super::spec::StepSpec;
 use super::step::{Ran, Step};
@@ -198,12 +198,6 @@ impl BoundChain {
         self.pass_through.as_deref()
     }
 
-    /// Which way `record` takes in the step of index `step`: nothing of the record changes.
-    pub fn way(&self, step: usize, record: &Record<'_>) -> Way {
-        let step = self.steps.get(step);
-        step.map(|step| step.way(record)).unwrap_or_default()
-    }
-
     /// Runs the chain on one record. Outputs are appended to `out`; after a failure or a drop
     /// nothing was appended. Panics of handlers are caught here.
     ///
@@ -277,7 +271,7 @@ fn run<'a, O: Observer>(
     out: &mut Vec<Record<'a>>,
     observer: &mut O,
 ) -> Result<(), Failure> {
-    observer.enters(index, &record);
+    observer.enters(StepView { index, step }, &record);
     let before = out.len();
     let ran = step.run(record, out);
     match &ran {

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod broken;
+mod cases;
 mod command_line;
 mod config;
 mod embedded;

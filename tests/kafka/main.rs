@@ -25,4 +25,5 @@ mod positions;
 mod reloads;
 mod security;
 mod target_away;
+mod tries;
 mod verify;

@@ -15,6 +15,7 @@ mod routes;
 mod topics;
 mod writers;
 
+use crate::case::{self, Case};
 use crate::config::LoadOptions;
 use crate::config::chains::{self, Chains};
 use crate::config::diagnostic::{Code, Diagnostic, Severity};
@@ -169,14 +170,14 @@ fn is_within(pointer: &str, above: &str) -> bool {
     rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
 }
 
-/// Makes the spec. `None` if something is missing or wrong; the reasons are among `found`, or
+/// Makes the spec, and its tests. `None` if something is missing or wrong; the reasons are among `found`, or
 /// were found by the schema before.
 pub fn validate(
     document: &Document,
     options: &LoadOptions<'_>,
     wrong: &[String],
     found: &mut Vec<Diagnostic>,
-) -> Option<Spec> {
+) -> Option<(Spec, Vec<Case>)> {
     let mut check = Check {
         document,
         options,
@@ -190,6 +191,7 @@ pub fn validate(
     let routes = routes::read(&clusters, &mut chains, &mut check);
     properties::for_the_other_end(&mut check);
     together(&clusters, &routes, &mut check);
+    let cases = case::read(&routes, &mut check);
     // Beside an error this would be noise: a misspelt name leaves its cluster unused.
     if check.is_clean() && found.is_empty() {
         unused(&chains, &mut check);
@@ -200,7 +202,7 @@ pub fn validate(
         ..process
     });
     found.append(&mut check.found);
-    process
+    process.map(|spec| (spec, cases))
 }
 
 /// What only shows when all routes are looked at together.

@@ -13,7 +13,7 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -175,6 +175,26 @@ impl Admin {
         let groups = groups.expect("the group is described");
         let members = groups.groups().iter().flat_map(|g| g.members());
         members.map(|m| share(m.assignment())).collect()
+    }
+
+    /// The names of all groups.
+    pub fn groups(&self) -> BTreeSet<String> {
+        let groups = self.consumer.fetch_group_list(None, ASK).expect("groups");
+        groups
+            .groups()
+            .iter()
+            .map(|g| g.name().to_owned())
+            .collect()
+    }
+
+    /// The names of all topics.
+    pub fn topics(&self) -> BTreeSet<String> {
+        let metadata = self.consumer.fetch_metadata(None, ASK).expect("metadata");
+        metadata
+            .topics()
+            .iter()
+            .map(|t| t.name().to_owned())
+            .collect()
     }
 
     /// A group's committed offsets of a topic.
