@@ -12,7 +12,7 @@ use crate::record::TopicPartition;
 use crate::trial::live::{self, LiveError, Source, Topics, Wanted};
 use crate::trial::{Fate, Sample, Steps, Trace, Trial, Tried, parse_line, print};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -154,7 +154,7 @@ fn one_of<'c>(
 }
 
 /// Records of lines of `kcat -J`.
-fn of_file(args: &TryArgs, file: &PathBuf, route: &RouteSpec) -> Result<Vec<Sample>, Stop> {
+fn of_file(args: &TryArgs, file: &Path, route: &RouteSpec) -> Result<Vec<Sample>, Stop> {
     let source = one_of("source", args.source.as_deref(), &route.sources)?;
     let text = std::fs::read_to_string(file)
         .map_err(|error| Stop::No(format!("{}: {error}", file.display())))?;
