@@ -50,8 +50,8 @@ fn the_newest_records_are_shown_and_the_clusters_stay_as_they_were() {
     let ends = [pair.source.bootstrap(), pair.target.bootstrap()];
     let admins = ends.each_ref().map(|end| Admin::new(end));
     let fields = [field("try-a", 2), field("try-b", 1)];
-    for field in &fields {
-        admins[0].create(&field.topic, field.partitions, &[]);
+    for (field, partitions) in fields.iter().zip([2, 1]) {
+        admins[0].create(&field.topic, partitions, &[]);
     }
     let mut writer = Writer::new(&ends[0]);
     for (field, partition, count) in [(0, 0, 10), (0, 1, 3), (1, 0, 4)] {
