@@ -1,7 +1,7 @@
 //! Whole files with `tests:`, and what comes of them.
 
 use super::*;
-use crate::config::diagnostic::Diagnostic;
+use crate::config::diagnostic::{Diagnostic, Severity};
 use crate::config::render::Colour;
 use crate::config::{self, LoadOptions, Loaded};
 use crate::flow::listener::Listeners;
@@ -40,7 +40,9 @@ fn load_in(folder: &Path, tests: &str) -> Result<Loaded, Vec<String>> {
             let at = d.place.position.as_ref().map_or(0, |p| p.line);
             format!("{at} {}: {}", d.code.as_str(), d.message)
         };
-        rejected.diagnostics.iter().map(line).collect()
+        let errors = rejected.diagnostics.iter();
+        let errors = errors.filter(|d| d.severity() == Severity::Error);
+        errors.map(line).collect()
     })
 }
 
