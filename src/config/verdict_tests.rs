@@ -9,7 +9,7 @@ use jsonschema::Validator;
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use serde::Deserialize;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
 /// As an editor reads it: the committed file.
