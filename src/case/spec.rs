@@ -12,7 +12,7 @@ pub const CLOCK_MS: i64 = 1_704_067_200_000;
 pub const TARGET_PARTITIONS: i32 = 12;
 
 /// What a handler can fail with. The rest of the codes are the target's, which no test has.
-pub const FAILURES: [FailureCode; 12] = [
+pub const FAILURES: [FailureCode; 13] = [
     FailureCode::NotJson,
     FailureCode::Absent,
     FailureCode::WrongType,
@@ -23,6 +23,7 @@ pub const FAILURES: [FailureCode; 12] = [
     FailureCode::Expression,
     FailureCode::DeniedTopic,
     FailureCode::Codec,
+    FailureCode::Collision,
     FailureCode::Panic,
     FailureCode::InvalidTimestamp,
 ];

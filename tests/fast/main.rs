@@ -11,6 +11,7 @@ mod embedded_flow;
 mod embedded_handlers;
 mod embedded_reload;
 mod embedded_running;
+mod example_jobs;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod secrets;

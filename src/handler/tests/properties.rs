@@ -1,6 +1,6 @@
 //! What holds for every record, tried with many.
 
-use super::chains::bind;
+use super::chains::{bind, compile};
 use crate::handler::json::{Segment, edit, scan, splice::Site};
 use crate::handler::sample::record;
 use crate::handler::{BoundChain, Chain, Registry, StepSpec, Verdict};
@@ -324,6 +324,23 @@ proptest! {
                     prop_assert_ne!(failure.failure.code.as_str(), "panic", "{}", step);
                     prop_assert!(out.is_empty());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn no_chain_of_several_steps_panics(
+        chosen in prop::collection::vec(any::<prop::sample::Index>(), 2..6),
+        key in nullable_bytes(), value in nullable_bytes(),
+    ) {
+        let steps = every_step();
+        let steps: Vec<&Value> = chosen.iter().map(|index| index.get(&steps)).collect();
+        // A topic named by content may stand before a step that needs to know it.
+        if compile(&json!(steps)).is_ok() {
+            let bound = bind(&json!(steps));
+            let outcome = bound.apply(of_bytes(key.as_deref(), value.as_deref()), &mut Vec::new());
+            if let Err(failure) = outcome {
+                prop_assert_ne!(failure.failure.code.as_str(), "panic", "{:?}", steps);
             }
         }
     }
