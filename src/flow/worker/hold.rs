@@ -1,7 +1,7 @@
 //! Holding back: when fetching waits for want of budget, and when it goes on (I4, `engine.md` rules 6
 //! and 11).
 
-use super::{Worker, WorkerExit};
+use super::Worker;
 use crate::observe::Counters;
 use crate::plane::{Sink, Source};
 use crate::record::TopicPartition;
@@ -49,7 +49,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Ok(note) => self.take(note),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+                self.finish(self.stopped());
             }
         }
         let waited = before.elapsed().as_millis() as u64;

@@ -238,7 +238,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 Ok(note) => self.take(note),
                 Err(crossbeam_channel::TryRecvError::Empty) => return,
                 Err(crossbeam_channel::TryRecvError::Disconnected) => {
-                    self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+                    self.finish(self.stopped());
                     return;
                 }
             }
@@ -259,7 +259,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             // Whoever waits for it hears when the last worker has let go of the word.
             Note::Control(Control::Change(change)) => self.change(change.route),
             Note::Control(Control::Abort) => {
-                self.finish(WorkerExit::Unconfirmed(self.unconfirmed()));
+                self.finish(self.stopped());
             }
         }
     }
@@ -349,10 +349,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// Leaves the group and says how it ended.
     fn end(mut self) -> WorkerExit {
-        let exit = self
-            .exit
-            .take()
-            .unwrap_or_else(|| WorkerExit::Unconfirmed(self.unconfirmed()));
+        let exit = self.exit.take().unwrap_or_else(|| self.stopped());
         let patience = match self.draining {
             Some(deadline) => deadline
                 .saturating_duration_since(Instant::now())

@@ -191,13 +191,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn end_of_drain(&mut self, release: &Release) {
-        let left = self.unconfirmed();
+        let exit = self.stopped();
         self.announcer.revoked(&release.partitions);
-        if left.is_empty() {
-            self.finish(WorkerExit::Drained);
-        } else {
-            self.finish(WorkerExit::Unconfirmed(left));
-        }
+        self.finish(exit);
     }
 
     /// Gone already: nothing is drained and nothing committed (I3, B014).
@@ -231,6 +227,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 owned.gate.close();
             }
             self.view.forget(tp);
+        }
+    }
+
+    /// How it ends if it stops here, gently or at once: where every watermark is committed nothing is repeated, however
+    /// long the group takes to let a member go.
+    pub(super) fn stopped(&self) -> WorkerExit {
+        match self.unconfirmed() {
+            left if left.is_empty() => WorkerExit::Drained,
+            left => WorkerExit::Unconfirmed(left),
         }
     }
 

@@ -822,6 +822,32 @@ fn a_drain_that_cannot_finish_says_what_may_repeat() {
 }
 
 #[test]
+fn a_stop_at_once_with_everything_committed_repeats_nothing_and_says_so() {
+    let stand = stand(OnError::Stop, 0, |_, _| Fate::Ack);
+    stand.assign(&[(0, 100)]);
+    // Seen by the worker, not only by the broker.
+    let deadline = Instant::now() + SOON;
+    let committed = || {
+        stand
+            .view
+            .partitions()
+            .get(&tp(0))
+            .and_then(|p| p.committed)
+    };
+    while committed() != Some(100) {
+        assert!(Instant::now() < deadline, "{:?}", committed());
+        std::thread::yield_now();
+    }
+    stand
+        .shared
+        .inbox
+        .send(Note::Control(Control::Abort))
+        .unwrap();
+    let exit = stand.worker.join().unwrap();
+    assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+}
+
+#[test]
 fn i7_every_record_ends_in_one_counted_outcome() {
     let mut tries = 0;
     let stand = stand(OnError::Skip, 0, move |_, offset| match offset {
