@@ -115,6 +115,7 @@ impl<'a> Headers<'a> {
 
     /// The value of the last header called `name`: outer `None` if there is none, inner `None` if
     /// it is null.
+    #[inline]
     pub fn last(&self, name: &[u8]) -> Option<Option<&[u8]>> {
         let mut found = None;
         let mut index = 0;

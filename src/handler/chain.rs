@@ -1,6 +1,7 @@
 //! A chain: compiled once, bound once per source topic, applied to each record.
 
 use super::fault::Place;
+use super::filter::Filter;
 use super::limit::{bytes_of, check_together};
 use super::naming::TopicSoFar;
 use super::observer::{Observer, StepView};
@@ -249,6 +250,11 @@ fn advance<'a, O: Observer>(
     observer: &mut O,
 ) -> Result<(), Failure> {
     if out.len() == base + 1
+        && let Some(filter) = step.1.filter()
+    {
+        return sift(step, filter, out, observer);
+    }
+    if out.len() == base + 1
         && let Some(record) = out.pop()
     {
         run(step, record, out, observer)?;
@@ -263,6 +269,32 @@ fn advance<'a, O: Observer>(
         check_together(bytes)?;
     }
     Ok(())
+}
+
+/// Takes the last record through a filter, without moving it.
+fn sift<'a, O: Observer>(
+    (index, step): (usize, &'a Step),
+    filter: &Filter,
+    out: &mut Vec<Record<'a>>,
+    observer: &mut O,
+) -> Result<(), Failure> {
+    let Some(record) = out.last() else {
+        return Ok(());
+    };
+    observer.enters(StepView { index, step }, record);
+    let sifted = step.sift(filter, record);
+    if !matches!(sifted, Ok((true, _))) {
+        out.pop();
+    }
+    let left = out.len().saturating_sub(1)..;
+    let (records, failure) = match &sifted {
+        Ok((true, Ran::Through)) => (&out[left], None),
+        Ok((true, Ran::Passed(failure))) => (&out[left], Some(failure)),
+        Ok((false, _)) => (&[][..], None),
+        Err(failure) => (&[][..], Some(failure)),
+    };
+    observer.leaves(index, records, failure);
+    sifted.map(drop)
 }
 
 fn run<'a, O: Observer>(

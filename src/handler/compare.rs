@@ -15,10 +15,14 @@ use std::io::Write;
 ///
 /// # Errors
 /// A text inside an object or array that escapes half of a surrogate pair.
+#[inline]
 pub(crate) fn equals(left: &Field<'_>, right: &Field<'_>) -> Result<bool, Failure> {
     Ok(match (left, right) {
         (Field::Null, Field::Null) => true,
         (Field::Bool(left), Field::Bool(right)) => left == right,
+        (Field::Text(_) | Field::Bytes(_), Field::Text(_) | Field::Bytes(_)) => {
+            text_bytes(left) == text_bytes(right)
+        }
         (Field::Bool(wanted), Field::Bytes(bytes)) | (Field::Bytes(bytes), Field::Bool(wanted)) => {
             *bytes == if *wanted { "true" } else { "false" }.as_bytes()
         }
@@ -50,6 +54,7 @@ pub(crate) fn order(left: &Field<'_>, right: &Field<'_>) -> Option<Ordering> {
 }
 
 /// The bytes of a text or of bytes without a type.
+#[inline]
 pub(crate) fn text_bytes<'f>(field: &'f Field<'_>) -> Option<&'f [u8]> {
     match field {
         Field::Text(text) => Some(text.as_bytes()),
@@ -64,8 +69,10 @@ fn utf8(bytes: &[u8]) -> Option<&str> {
 
 /// Orders an integer towards a number in JSON's spelling, `None` if that is none.
 fn order_integer(left: i64, right: &str) -> Option<Ordering> {
-    if let Some(right) = small_integer(right.as_bytes()) {
-        return Some(left.cmp(&right));
+    if let Some((digits, scale)) = small_decimal(right.as_bytes()) {
+        // 64 bits times 10^18 stay within 128.
+        let left = i128::from(left) * i128::from(10_i64.pow(scale));
+        return Some(left.cmp(&digits.into()));
     }
     let mut buffer = [0; 20];
     let mut rest = &mut buffer[..];
@@ -75,23 +82,29 @@ fn order_integer(left: i64, right: &str) -> Option<Ordering> {
     number::compare(utf8(&buffer[..length])?, right)
 }
 
-/// An integer of up to 18 digits as JSON spells it, the common case.
-fn small_integer(spelled: &[u8]) -> Option<i64> {
-    let (negative, digits) = match spelled {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
+/// A number of up to 18 digits and no exponent, the common case: its digits, and how many of them
+/// stand behind the point. `None` for others, and for what is no number in JSON's spelling.
+fn small_decimal(spelled: &[u8]) -> Option<(i64, u32)> {
+    let (negative, unsigned) = match spelled {
+        [b'-', unsigned @ ..] => (true, unsigned),
+        unsigned => (false, unsigned),
     };
-    if digits.is_empty() || digits.len() > 18 || (digits.len() > 1 && digits[0] == b'0') {
+    if let [] | [b'.', ..] | [.., b'.'] | [b'0', b'0'..=b'9', ..] = unsigned {
         return None;
     }
-    let mut number = 0;
-    for digit in digits {
-        if !digit.is_ascii_digit() {
-            return None;
+    let (mut digits, mut count, mut point) = (0_i64, 0_u32, None);
+    for byte in unsigned {
+        match byte {
+            b'0'..=b'9' if count < 18 => {
+                digits = digits * 10 + i64::from(byte - b'0');
+                count += 1;
+            }
+            b'.' if point.is_none() => point = Some(count),
+            _ => return None,
         }
-        number = number * 10 + i64::from(digit - b'0');
     }
-    Some(if negative { -number } else { number })
+    let scale = point.map_or(0, |point| count - point);
+    Some((if negative { -digits } else { digits }, scale))
 }
 
 /// Whether two objects or arrays are the same: elements in order, members by name, the last one
@@ -192,6 +205,11 @@ mod tests {
             ("null", "0"),
             ("int 9007199254740992", "9007199254740993"),
             ("bytes 01", "1"),
+            ("bytes 1.", "int 1"),
+            ("bytes .5", "0.5"),
+            ("bytes -", "int 0"),
+            ("bytes 1.0.0", "int 1"),
+            ("int 1", "1.000000000000000001"),
             ("[1]", "[1,2]"),
             ("[]", "{}"),
             (r#"{"a":1}"#, r#"{"a":1,"b":2}"#),

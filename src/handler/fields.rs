@@ -85,6 +85,7 @@ impl<'v> View<'v> {
     ///
     /// # Errors
     /// A field of a key or value that is not JSON.
+    #[inline]
     pub(crate) fn read(&self, slot: Slot) -> Result<Field<'v>, Failure> {
         let record = self.record;
         let (document, wanted, cell) = match self.path(slot) {

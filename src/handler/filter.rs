@@ -66,7 +66,8 @@ impl Filter {
         }
     }
 
-    fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
+    /// Whether it keeps `record`.
+    pub(super) fn keeps(&self, record: &Record<'_>) -> Result<bool, Failure> {
         match self {
             Self::Keep(predicate) => predicate.holds(record),
             Self::Drop(predicate) => Ok(!predicate.holds(record)?),

@@ -132,6 +132,7 @@ fn exists(path: &Path, field: &Field<'_>) -> bool {
     }
 }
 
+#[inline]
 fn is_one_of(field: &Field<'_>, literals: &[Field<'static>]) -> Result<bool, Failure> {
     for literal in literals {
         if equals(field, literal)? {

@@ -206,6 +206,38 @@ impl Step {
         }
     }
 
+    /// The filter, if the step is one: it looks at a record where it stands.
+    pub(crate) fn filter(&self) -> Option<&Filter> {
+        match &self.action {
+            Action::Filter(filter) => Some(filter),
+            _ => None,
+        }
+    }
+
+    /// Whether `filter`, which is this step's, keeps `record`. A panic is a failure.
+    ///
+    /// # Errors
+    /// The failure, unless the step lets failed records pass.
+    pub(crate) fn sift(
+        &self,
+        filter: &Filter,
+        record: &Record<'_>,
+    ) -> Result<(bool, Ran), Failure> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| match &self.when {
+            Some(when) if !when.holds(record)? => Ok(true),
+            _ => filter.keeps(record),
+        }));
+        let failure = match outcome {
+            Ok(Ok(keeps)) => return Ok((keeps, Ran::Through)),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::new(FailureCode::Panic, "the step panicked"),
+        };
+        match self.on_error {
+            Some(StepOnError::Pass) => Ok((true, Ran::Passed(failure))),
+            _ => Err(failure),
+        }
+    }
+
     fn attempt<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
         if let Some(when) = &self.when
             && !when.holds(&record)?

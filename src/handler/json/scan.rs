@@ -69,19 +69,26 @@ pub(crate) fn root_at(document: &[u8], depth: usize) -> Result<Span, Failure> {
     Ok(span)
 }
 
+/// [`root`], and its [`members`] from the same pass.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn root_members(document: &[u8]) -> Result<(Span, Option<Vec<Member>>), Failure> {
+    let mut scanner = Scanner::over(document)?;
+    scanner.whitespace();
+    let start = scanner.at;
+    let members = scanner.members()?;
+    let root = start..scanner.at;
+    scanner.end()?;
+    Ok((root, members))
+}
+
 /// The members of the object at `span` of a checked document, `None` if it is not an object.
 pub(crate) fn members(document: &[u8], span: &Span) -> Result<Option<Vec<Member>>, Failure> {
-    let mut scanner = Scanner::within(document, span);
-    if scanner.peek() != Some(b'{') {
-        return Ok(None);
+    match document.get(span.start) {
+        Some(b'{') => Scanner::within(document, span).members(),
+        _ => Ok(None),
     }
-    let mut list = Vec::new();
-    scanner.object(&mut |scanner, name| {
-        let value = scanner.value()?;
-        list.push(Member { name, value });
-        Ok(())
-    })?;
-    Ok(Some(list))
 }
 
 /// The elements of the array at `span` of a checked document, `None` if it is not an array.
@@ -113,6 +120,8 @@ struct Scanner<'d> {
     bytes: &'d [u8],
     at: usize,
     depth: usize,
+    /// Whether the string that was read last has an escape.
+    escaped: bool,
 }
 
 impl<'d> Scanner<'d> {
@@ -130,6 +139,7 @@ impl<'d> Scanner<'d> {
             bytes: document.get(..span.end).unwrap_or(document),
             at: span.start,
             depth: 0,
+            escaped: false,
         }
     }
 
@@ -192,16 +202,24 @@ impl<'d> Scanner<'d> {
     fn value(&mut self) -> Result<Span, Failure> {
         self.whitespace();
         let start = self.at;
-        match self.peek() {
-            Some(b'{' | b'[') => self.container()?,
-            _ => self.scalar()?,
-        }
+        self.skip()?;
         Ok(start..self.at)
     }
 
+    /// Checks the value that comes next.
+    #[inline]
+    fn skip(&mut self) -> Result<(), Failure> {
+        self.whitespace();
+        match self.peek() {
+            Some(b'{' | b'[') => self.container(),
+            _ => self.scalar(),
+        }
+    }
+
+    #[inline]
     fn scalar(&mut self) -> Result<(), Failure> {
         match self.peek() {
-            Some(b'"') => self.string().map(drop),
+            Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word(b"true"),
             Some(b'f') => self.word(b"false"),
@@ -248,6 +266,7 @@ impl<'d> Scanner<'d> {
     }
 
     /// Goes over what stands behind an entry, and says whether it was the last one.
+    #[inline]
     fn is_last(&mut self, is_object: bool) -> Result<bool, Failure> {
         self.whitespace();
         match (self.peek(), is_object) {
@@ -262,12 +281,15 @@ impl<'d> Scanner<'d> {
     }
 
     /// Checks a member's name and the colon, and returns the name's span with the quotes.
+    #[inline]
     fn name(&mut self) -> Result<Span, Failure> {
         self.whitespace();
         if self.peek() != Some(b'"') {
             return Err(self.expected("a name in quotes"));
         }
-        let name = self.string()?;
+        let start = self.at;
+        self.string()?;
+        let name = start..self.at;
         self.whitespace();
         if self.peek() != Some(b':') {
             return Err(self.expected("a colon"));
@@ -295,6 +317,21 @@ impl<'d> Scanner<'d> {
         }
     }
 
+    /// Checks the value that starts here; its members if it is an object.
+    fn members(&mut self) -> Result<Option<Vec<Member>>, Failure> {
+        if self.peek() != Some(b'{') {
+            self.skip()?;
+            return Ok(None);
+        }
+        let mut list = Vec::with_capacity(16);
+        self.object(&mut |scanner, name| {
+            let value = scanner.value()?;
+            list.push(Member { name, value });
+            Ok(())
+        })?;
+        Ok(Some(list))
+    }
+
     /// Calls `visit` for each element with its index; it must consume the value.
     fn array(
         &mut self,
@@ -314,6 +351,7 @@ impl<'d> Scanner<'d> {
         self.close()
     }
 
+    #[inline]
     fn open(&mut self) -> Result<(), Failure> {
         if self.depth >= MAX_DEPTH {
             let detail = format!("nested deeper than {MAX_DEPTH} at byte {}", self.at);
@@ -324,28 +362,33 @@ impl<'d> Scanner<'d> {
         Ok(())
     }
 
+    #[inline]
     fn close(&mut self) -> Result<(), Failure> {
         self.depth -= 1;
         self.at += 1;
         Ok(())
     }
 
-    /// Checks the string that starts here and returns its span with the quotes.
-    fn string(&mut self) -> Result<Span, Failure> {
-        let start = self.at;
+    /// Checks the string that starts here.
+    #[inline]
+    fn string(&mut self) -> Result<(), Failure> {
         self.at += 1;
+        self.escaped = false;
         loop {
             self.at += plain_bytes(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => self.escape()?,
+                Some(b'\\') => {
+                    self.escaped = true;
+                    self.escape()?;
+                }
                 Some(0..=0x1f) => return Err(self.expected("no control character in a string")),
                 Some(_) => self.at += 1,
                 None => return Err(self.expected("the end of a string")),
             }
         }
         self.at += 1;
-        Ok(start..self.at)
+        Ok(())
     }
 
     fn escape(&mut self) -> Result<(), Failure> {
@@ -366,6 +409,7 @@ impl<'d> Scanner<'d> {
         Ok(())
     }
 
+    #[inline]
     fn number(&mut self) -> Result<(), Failure> {
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -389,6 +433,7 @@ impl<'d> Scanner<'d> {
         Ok(())
     }
 
+    #[inline]
     fn digits(&mut self) -> Result<(), Failure> {
         let start = self.at;
         while self.peek().is_some_and(|b| b.is_ascii_digit()) {
@@ -400,6 +445,7 @@ impl<'d> Scanner<'d> {
         Ok(())
     }
 
+    #[inline]
     fn word(&mut self, word: &[u8]) -> Result<(), Failure> {
         if !self.bytes[self.at..].starts_with(word) {
             return Err(self.expected("a value"));
@@ -416,16 +462,19 @@ impl<'d> Scanner<'d> {
         }
     }
 
+    #[inline]
     fn whitespace(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    #[cold]
     fn expected(&self, what: &str) -> Failure {
         not_json(self.at, &format!("expected {what}"))
     }
@@ -433,6 +482,7 @@ impl<'d> Scanner<'d> {
 
 /// How many bytes at the start of `bytes` are plain text of a string for sure: eight at a time, up
 /// to one that ends the string, begins an escape, or is a control character.
+#[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = ONES << 7;

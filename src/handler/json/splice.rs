@@ -20,12 +20,15 @@ impl Site {
     /// # Errors
     /// Not JSON, a parent that is no object or array, or an element that is not there.
     pub(crate) fn find(document: &[u8], path: &[Segment]) -> Result<Self, Failure> {
-        let mut current = scan::root(document)?;
+        let (mut current, mut of_root) = scan::root_members(document)?;
         for (depth, segment) in path.iter().enumerate() {
             let found = match segment {
                 Segment::Name(name) => {
-                    let members = scan::members(document, &current)?
-                        .ok_or_else(|| wrong_parent("an object"))?;
+                    let members = match depth {
+                        0 => of_root.take(),
+                        _ => scan::members(document, &current)?,
+                    };
+                    let members = members.ok_or_else(|| wrong_parent("an object"))?;
                     let last = members
                         .iter()
                         .rfind(|m| text::token_is(&document[m.name.clone()], name));

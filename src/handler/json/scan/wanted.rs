@@ -65,9 +65,13 @@ fn child<'n, K: Clone + PartialEq>(list: &'n mut Vec<(K, Node)>, key: &K) -> &'n
 }
 
 impl Node {
-    fn member(&self, token: &[u8]) -> Option<&Self> {
+    /// What is wanted of the member with the name `token`; without an escape its bytes are the name.
+    fn member(&self, token: &[u8], escaped: bool) -> Option<&Self> {
         let mut members = self.members.iter();
-        let found = members.find(|(name, _)| text::token_is(token, name));
+        let found = match (token, escaped) {
+            ([_, text @ .., _], false) => members.find(|(name, _)| text == name.as_bytes()),
+            _ => members.find(|(name, _)| text::token_is(token, name)),
+        };
         found.map(|(_, node)| node)
     }
 
@@ -91,24 +95,24 @@ impl Scanner<'_> {
         self.whitespace();
         let start = self.at;
         match self.peek() {
-            Some(b'{') if !node.members.is_empty() => self.object(
-                &mut |scanner, name| match node.member(&scanner.bytes[name]) {
+            Some(b'{') if !node.members.is_empty() => {
+                self.object(&mut |scanner, name| match node
+                    .member(&scanner.bytes[name], scanner.escaped)
+                {
                     Some(child) => {
                         child.forget(found);
                         scanner.collect(child, found)
                     }
-                    None => scanner.value().map(drop),
-                },
-            )?,
+                    None => scanner.skip(),
+                })?
+            }
             Some(b'[') if !node.elements.is_empty() => {
                 self.array(&mut |scanner, index| match node.element(index) {
                     Some(child) => scanner.collect(child, found),
-                    None => scanner.value().map(drop),
+                    None => scanner.skip(),
                 })?;
             }
-            _ => {
-                self.value()?;
-            }
+            _ => self.skip()?,
         }
         for slot in &node.slots {
             found[*slot] = Some(start..self.at);
