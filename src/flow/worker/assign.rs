@@ -138,8 +138,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.questions += 1;
         for tp in &partitions {
             if let Some(owned) = self.owned.get_mut(tp) {
-                owned.phase = Phase::Resolving;
-                owned.asked = self.questions;
+                owned.ask(self.questions);
             }
         }
         if !partitions.is_empty() {

@@ -104,6 +104,8 @@ pub(super) struct Owned<R, K> {
     pub(super) committed: Option<Offset>,
     /// The question in which its position was last asked for; answers to older ones are stale.
     pub(super) asked: u64,
+    /// What the answer before said to wait for.
+    waits_for: Option<Reason>,
     /// How often in a row its topic was found gone, or once and for all another one: from the second
     /// time on there is nothing to commit.
     pub(super) gone: u8,
@@ -139,6 +141,7 @@ impl<R, K> Owned<R, K> {
             lone: None,
             committed: None,
             asked: 0,
+            waits_for: None,
             gone: 0,
             seek_failures: 0,
             last_progress: now,
@@ -173,6 +176,22 @@ impl<R, K> Owned<R, K> {
         self.gone >= 2
     }
 
+    /// Its position is asked for, perhaps once more. Until the answer comes, what the one before said
+    /// still holds: a status that is written between the two would show a question and never a reason.
+    pub(super) fn ask(&mut self, question: u64) {
+        self.waits_for = match std::mem::replace(&mut self.phase, Phase::Resolving) {
+            Phase::ResolveLater { reason, .. } => Some(reason),
+            Phase::Resolving => self.waits_for.take(),
+            _ => None,
+        };
+        self.asked = question;
+    }
+
+    /// What it waits for while its position is asked for.
+    pub(super) fn waits_for(&self) -> Reason {
+        self.waits_for.clone().unwrap_or(Reason::ResolvingPositions)
+    }
+
     /// What it was halted for, while nothing has been delivered since.
     pub(super) fn halted_for(&self) -> Option<&Reason> {
         self.halted_for.as_ref().filter(|_| self.halts > 0)
@@ -192,5 +211,28 @@ impl<R, K> Owned<R, K> {
                 how,
             },
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_said_holds_until_the_next_one() {
+        let now = Instant::now();
+        let mut owned: Owned<(), ()> = Owned::new(TopicPartition::new("t", 0), 1, now);
+        owned.ask(1);
+        assert_eq!(owned.waits_for(), Reason::ResolvingPositions);
+        owned.phase = Phase::ResolveLater {
+            at: now,
+            reason: Reason::AwaitingStart,
+        };
+        owned.ask(2);
+        assert!(matches!(owned.phase, Phase::Resolving) && owned.asked == 2);
+        assert_eq!(owned.waits_for(), Reason::AwaitingStart);
+        owned.phase = Phase::AwaitingTopic;
+        owned.ask(3);
+        assert_eq!(owned.waits_for(), Reason::ResolvingPositions);
     }
 }

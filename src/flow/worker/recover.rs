@@ -245,8 +245,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
-        owned.phase = Phase::Resolving;
-        owned.asked = self.questions;
+        owned.ask(self.questions);
         let _ = self.scout.send(Inquiry::Recheck {
             worker: self.index,
             id: self.questions,

@@ -55,7 +55,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             // Between two halts nothing has changed yet.
             Phase::Resolving => match owned.halted_for() {
                 Some(reason) => (State::Failed, Some(reason.clone())),
-                None => (State::Starting, Some(Reason::ResolvingPositions)),
+                None => (State::Starting, Some(owned.waits_for())),
             },
             Phase::ResolveLater { reason, .. } => (State::Starting, Some(reason.clone())),
             Phase::AwaitingTopic => self.awaiting(owned),
