@@ -6,7 +6,7 @@
 use crate::client::consumer::LogContext;
 pub use crate::client::native::ConfigOrigin;
 use crate::client::native::{
-    self, CommittedPosition, Configured, Membership, OffsetAnswers, OffsetSpec, Queue, TopicIds,
+    self, CommittedPosition, Configured, GroupState, OffsetAnswers, OffsetSpec, Queue, TopicIds,
 };
 use crate::client::settings;
 use crate::config::spec::ClusterSpec;
@@ -81,13 +81,20 @@ impl Observer {
         native::committed(&self.client, partitions, timeout).map_err(|code| code.to_string())
     }
 
-    /// Whether anybody is in `group`.
+    /// Whether anybody is in `group`; asked without joining.
     ///
     /// # Errors
     /// The client's words; a failed question is not "nobody".
-    pub fn membership(&self, group: &str, timeout: Duration) -> Result<Membership, AskError> {
-        native::membership(&self.client, group, timeout)
-            .map_err(|(code, words)| format!("{code}: {words}"))
+    pub fn group_state(&self, group: &str, timeout: Duration) -> Result<GroupState, AskError> {
+        let groups = [group.to_owned()];
+        let mut described = native::describe_groups(&self.client, &groups, timeout)
+            .map_err(|(code, words)| format!("{code}: {words}"))?;
+        match described.remove(group) {
+            Some(Ok(description)) => Ok(description.state),
+            Some(Err(RDKafkaErrorCode::GroupIdNotFound)) => Ok(GroupState::Absent),
+            Some(Err(code)) => Err(code.to_string()),
+            None => Err("no answer for the group".to_owned()),
+        }
     }
 
     /// One offset of each partition.

@@ -79,6 +79,8 @@ pub struct Analysis {
     pub splits: bool,
     /// Whether the topic's name may depend on the record.
     pub renames_by_content: bool,
+    /// Whether it writes the time of its run: another run makes another record.
+    pub writes_the_time: bool,
 }
 
 /// A cheap filter behind a dear step: what it drops was paid for.
@@ -106,6 +108,7 @@ impl Chain {
                 || reformats().any(|r| r.split.is_some()),
             splits: any || reformats().any(|r| r.split.is_some()),
             renames_by_content: any || renames().any(is_by_content),
+            writes_the_time: reformats().any(|r| r.timestamp.as_ref().is_some_and(|t| t == "now")),
         }
     }
 
@@ -234,7 +237,10 @@ mod tests {
         assert_eq!(much.writes, BTreeSet::from(written));
         assert!(much.drops && much.splits && much.renames_by_content);
         let quiet = chain(json!([{"rename": {"topic": "a.{topic}"}}])).analysis();
-        assert!(!quiet.renames_by_content && !quiet.drops);
+        assert!(!quiet.renames_by_content && !quiet.drops && !quiet.writes_the_time);
+        let stamped = chain(json!([{"reformat": {"timestamp": "now"}}])).analysis();
+        let shifted = chain(json!([{"reformat": {"timestamp": {"shift": "1h"}}}])).analysis();
+        assert!(stamped.writes_the_time && !shifted.writes_the_time);
     }
 
     #[test]

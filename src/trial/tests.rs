@@ -85,6 +85,22 @@ fn a_record_meets_the_chain_and_the_policy_of_its_route() {
 }
 
 #[test]
+fn what_a_step_remembers_is_of_one_partition() {
+    let loaded =
+        load("    topics: { include: ['t'] }\n    handlers: [{ filter: { dedupe: value.id } }]\n");
+    let (route, hub) = (route(&loaded), name("hub"));
+    let mut trial = Trial::new(&route, &hub, &|_, _| 4, Clock::Fixed(0)).unwrap();
+    let mut fate = |partition, offset| {
+        let mut sample = sample("t", partition, Some(r#"{"id":1}"#));
+        sample.offset = offset;
+        trial.pass(&sample, &mut ()).fate
+    };
+    assert_eq!(fate(0, 1), Fate::Forwarded);
+    assert_eq!(fate(1, 2), Fate::Forwarded, "another partition");
+    assert_eq!(fate(0, 3), Fate::Dropped { step: 0 });
+}
+
+#[test]
 fn what_does_not_come_through_says_why() {
     let loaded = load(ROUTE);
     let fate = |sample| outcome(&loaded, &sample).0.fate;

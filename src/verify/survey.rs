@@ -427,7 +427,7 @@ fn streams(
                 let plan = StreamPlan {
                     source: index,
                     partition: partition.clone(),
-                    chain: topic.chain.clone(),
+                    chain: topic.chain.for_partition(),
                     from,
                     // Nothing is committed yet: nothing has to be there.
                     required: required.get(partition).copied().unwrap_or(from),
@@ -470,7 +470,10 @@ fn units(
     let new = || Unit {
         streams: Vec::new(),
         shelves: Vec::new(),
-        stamps: Stamps::Compared,
+        stamps: match route.chain.analysis().writes_the_time {
+            true => Stamps::Ignored,
+            false => Stamps::Compared,
+        },
     };
     for (plan, feeds) in streams {
         // A topic of which nothing goes anywhere has nothing to compare.

@@ -186,13 +186,31 @@ pub fn list_offsets(
 ) -> Result<OffsetAnswers, (RDKafkaErrorCode, String)> {
     let which = match spec {
         OffsetSpec::Earliest => sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_EARLIEST as i64,
-        OffsetSpec::Since(at) => at,
+        // A time before 1970 would be one of the numbers below.
+        OffsetSpec::Since(at) => at.max(0),
         OffsetSpec::LastStable | OffsetSpec::HighWatermark => {
             sys::rd_kafka_OffsetSpec_t::RD_KAFKA_OFFSET_SPEC_LATEST as i64
         }
     };
-    let mut list = TopicPartitionList::with_capacity(partitions.len());
-    for tp in partitions {
+    let isolation = match spec {
+        OffsetSpec::LastStable => {
+            sys::rd_kafka_IsolationLevel_t::RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED
+        }
+        _ => sys::rd_kafka_IsolationLevel_t::RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED,
+    };
+    let wanted: Vec<(&TopicPartition, i64)> = partitions.iter().map(|tp| (tp, which)).collect();
+    ask_offsets(client, &wanted, isolation, timeout)
+}
+
+/// Asks for one offset of each partition: the number beside it is one of librdkafka's, or a time.
+pub(super) fn ask_offsets(
+    client: &impl Handle,
+    wanted: &[(&TopicPartition, i64)],
+    isolation: sys::rd_kafka_IsolationLevel_t,
+    timeout: Duration,
+) -> Result<OffsetAnswers, (RDKafkaErrorCode, String)> {
+    let mut list = TopicPartitionList::with_capacity(wanted.len());
+    for (tp, _) in wanted {
         list.add_partition(&tp.topic, tp.partition);
     }
     let queue = Queue::private(client);
@@ -201,20 +219,16 @@ pub fn list_offsets(
         sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_LISTOFFSETS,
         timeout,
     );
-    // SAFETY: list, options and queue outlive the call, which copies what it needs.
+    // SAFETY: the list holds `wanted.len()` elements in our order; list, options and queue outlive
+    // the call, which copies what it needs.
     unsafe {
         let raw = list.ptr();
-        for i in 0..partitions.len() {
-            (*(*raw).elems.add(i)).offset = which;
+        for (i, (_, which)) in wanted.iter().enumerate() {
+            (*(*raw).elems.add(i)).offset = *which;
         }
-        if spec == OffsetSpec::LastStable {
-            let error = sys::rd_kafka_AdminOptions_set_isolation_level(
-                options.pointer,
-                sys::rd_kafka_IsolationLevel_t::RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED,
-            );
-            if !error.is_null() {
-                sys::rd_kafka_error_destroy(error);
-            }
+        let error = sys::rd_kafka_AdminOptions_set_isolation_level(options.pointer, isolation);
+        if !error.is_null() {
+            sys::rd_kafka_error_destroy(error);
         }
         sys::rd_kafka_ListOffsets(client.handle(), raw, options.pointer, queue.pointer);
     }
@@ -222,7 +236,7 @@ pub fn list_offsets(
     Ok(read_offset_answers(&event))
 }
 
-pub(super) fn read_offset_answers(event: &Event) -> OffsetAnswers {
+fn read_offset_answers(event: &Event) -> OffsetAnswers {
     let mut count = 0;
     // SAFETY: the result and its entries belong to the event.
     unsafe {

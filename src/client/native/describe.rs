@@ -4,7 +4,6 @@ use super::ask::{AdminOptions, answer, read_uuid};
 use super::record::bytes;
 use super::{Event, Handle, Queue, error_code, text};
 use crate::record::TopicPartition;
-use rdkafka::topic_partition_list::TopicPartitionList;
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka_sys as sys;
 use std::collections::HashMap;
@@ -515,29 +514,16 @@ pub fn offsets_at(
     if times.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut list = TopicPartitionList::with_capacity(times.len());
-    for (tp, _) in times {
-        list.add_partition(&tp.topic, tp.partition);
-    }
-    let queue = Queue::private(client);
-    let options = AdminOptions::new(
-        client,
-        sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_LISTOFFSETS,
-        timeout,
-    );
-    // SAFETY: the list holds `times.len()` elements in our order; the call copies what it needs.
-    unsafe {
-        let raw = list.ptr();
-        for (i, (_, time)) in times.iter().enumerate() {
-            (*(*raw).elems.add(i)).offset = (*time).max(0);
-        }
-        sys::rd_kafka_ListOffsets(client.handle(), raw, options.pointer(), queue.pointer);
-    }
-    let event = answer(&queue, timeout)?;
-    Ok(super::ask::read_offset_answers(&event)
-        .into_iter()
-        .filter_map(|(tp, offset)| Some((tp, Some(offset.ok()?).filter(|at| *at >= 0))))
-        .collect())
+    // A time before 1970 would be one of librdkafka's own numbers.
+    let wanted: Vec<(&TopicPartition, i64)> =
+        times.iter().map(|(tp, at)| (tp, (*at).max(0))).collect();
+    let isolation = sys::rd_kafka_IsolationLevel_t::RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED;
+    Ok(
+        super::ask::ask_offsets(client, &wanted, isolation, timeout)?
+            .into_iter()
+            .filter_map(|(tp, offset)| Some((tp, Some(offset.ok()?).filter(|at| *at >= 0))))
+            .collect(),
+    )
 }
 
 pub(super) fn c_strings(texts: &[String]) -> Vec<CString> {

@@ -15,7 +15,6 @@
 mod ask;
 mod configs;
 mod describe;
-mod group;
 mod produce;
 mod record;
 mod sample;
@@ -23,7 +22,6 @@ mod sample;
 pub use ask::*;
 pub use configs::*;
 pub use describe::*;
-pub use group::*;
 pub use produce::*;
 pub use record::{Deliveries, Fetched};
 pub use sample::sample;

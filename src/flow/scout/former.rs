@@ -8,7 +8,7 @@
 use super::positions::Committed;
 use super::{ASK, Scout};
 use crate::client::admin::Observer;
-use crate::client::native::Membership;
+use crate::client::native::GroupState;
 use crate::observe::Reason;
 use crate::record::TopicPartition;
 
@@ -19,10 +19,10 @@ impl Scout {
             return Ok(Committed::default());
         };
         // Asked first: nobody can commit after it, so what is read then is final.
-        let membership = self.observer()?.membership(&group, ASK);
-        match membership.map_err(|detail| self.unreachable(detail))? {
-            Membership::Empty => {}
-            Membership::Members => return Err(Reason::FormerNameInUse { group }),
+        let state = self.observer()?.group_state(&group, ASK);
+        match state.map_err(|detail| self.unreachable(detail))? {
+            GroupState::Absent | GroupState::Empty => {}
+            GroupState::Active => return Err(Reason::FormerNameInUse { group }),
         }
         let failed = |detail| self.unreachable(detail);
         let subject = self.spec.subject.clone();
