@@ -91,8 +91,8 @@ impl Stage {
         let mirror = Mirror::start(&file, port);
         let rates = self.watch(&mirror, &name);
         if beside == Beside::BrokenRoutes {
-            mirror.assert_broken(&format!("nowhere-{name}"), "unreachable");
-            mirror.assert_broken(&format!("poison-{name}"), "poison_record");
+            mirror.wait_broken(&format!("nowhere-{name}"), "unreachable");
+            mirror.wait_broken(&format!("poison-{name}"), "poison_record");
         }
         rates
     }
@@ -189,10 +189,19 @@ impl Mirror {
         ask().unwrap_or_default()
     }
 
-    /// A broken route that is not broken would prove nothing.
-    fn assert_broken(&self, route: &str, code: &str) {
-        let route = &self.status()["routes"][route];
-        assert_eq!(route["reason"]["code"], code, "{route}");
+    /// A broken route that is not broken would prove nothing. It was broken from its start, but that nobody
+    /// listens is known only after some attempts, which may take longer than the healthy routes need.
+    fn wait_broken(&self, route: &str, code: &str) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        loop {
+            let status = self.status();
+            let route = &status["routes"][route];
+            if route["reason"]["code"] == code {
+                return;
+            }
+            assert!(Instant::now() < patience, "not {code}: {route}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
