@@ -2,26 +2,41 @@
 
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
 /// Creates a topic with these settings.
 pub fn create(at: &str, topic: &str, partitions: i32, settings: &[(&str, &str)]) {
-    let admin: AdminClient<_> = ClientConfig::new()
-        .set("bootstrap.servers", at)
-        .create()
-        .expect("an admin client");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
     let mut new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
     for (key, value) in settings {
         new = new.set(key, value);
     }
-    runtime
-        .block_on(admin.create_topics([&new], &AdminOptions::new()))
+    runtime()
+        .block_on(admin(at).create_topics([&new], &AdminOptions::new()))
         .expect("the topic is created");
+}
+
+/// Deletes a topic, so that the next run finds the disk as this one did.
+pub fn delete(at: &str, topic: &str) {
+    runtime()
+        .block_on(admin(at).delete_topics(&[topic], &AdminOptions::new()))
+        .expect("the topic is deleted");
+}
+
+fn admin(at: &str) -> AdminClient<DefaultClientContext> {
+    ClientConfig::new()
+        .set("bootstrap.servers", at)
+        .create()
+        .expect("an admin client")
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime")
 }
 
 /// Writes so many records of so many bytes, to all partitions in turn.

@@ -72,6 +72,10 @@ impl Load {
         topic::create(target, topic, PARTITIONS, &[]);
     }
 
+    pub fn delete_target(&self, target: &str, topic: &str) {
+        topic::delete(target, topic);
+    }
+
     /// A file with one route for this load; each run has a group and a target topic of its own.
     pub fn route(&self, source: &str, target: &str, run: usize) -> String {
         format!(

@@ -57,6 +57,9 @@ fn compare(load: &Load, source: &str, target: &str) {
         let file = folder.path().join(format!("{run}.yaml"));
         std::fs::write(&file, load.route(source, target, run)).expect("the file");
         ours.push(measure(mirror(&file)));
+        for who in ["bare", "mirror"] {
+            load.delete_target(target, &format!("{}-{who}-{run}", load.topic));
+        }
     }
     let median_bare = median(&bare);
     show(load, "bare", &bare, median_bare);
