@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use crate::listener::Listener;
 use crate::ports::Port;
 use crate::prepared::Kafka;
 use crate::process::Process;
+use crate::proxy::Proxy;
 use crate::wire;
 
 /// An idle broker ends within a second; one that writes a class archive takes longer.
@@ -34,6 +35,7 @@ pub struct Broker {
     id: i32,
     dir: PathBuf,
     ports: Vec<(Listener, Port)>,
+    proxy: Option<Proxy>,
     kafka: Arc<Kafka>,
     jvm_args: Vec<String>,
     life: Mutex<Life>,
@@ -53,6 +55,7 @@ impl Broker {
         id: i32,
         dir: PathBuf,
         ports: Vec<(Listener, Port)>,
+        proxy: Option<Proxy>,
         kafka: Arc<Kafka>,
     ) -> Self {
         let life = Mutex::new(Life::Down);
@@ -61,6 +64,7 @@ impl Broker {
             id,
             dir,
             ports,
+            proxy,
             kafka,
             jvm_args: spec.jvm_args.clone(),
             life,
@@ -185,6 +189,53 @@ impl Broker {
         self.signal(libc::SIGCONT, "thaw", Life::Running)
     }
 
+    /// From now on no file of it can grow, as on a full disk; Kafka ends a broker that cannot write its log. The next
+    /// [`restart`](Self::restart) finds room again.
+    ///
+    /// # Errors
+    ///
+    /// If it is not running, or if the system refuses.
+    pub fn fill_disk(&self) -> Result<(), HarnessError> {
+        match &*self.life() {
+            Life::Down => Err(self.not_running()),
+            Life::Running(process) | Life::Frozen(process) => process
+                .limit_files(0)
+                .attempt(|| self.doing("fill the disk of")),
+        }
+    }
+
+    /// Waits until it has ended by itself, and how; `None` if it has not within that time.
+    ///
+    /// # Errors
+    ///
+    /// If it is not running, or if the system does not say.
+    pub fn wait_ended(&self, within: Duration) -> Result<Option<ExitStatus>, HarnessError> {
+        let mut life = self.life();
+        let ended = match &mut *life {
+            Life::Down => return Err(self.not_running()),
+            Life::Running(process) | Life::Frozen(process) => process
+                .wait_until(Instant::now() + within)
+                .attempt(|| self.doing("wait for"))?,
+        };
+        if ended.is_some() {
+            *life = Life::Down;
+        }
+        Ok(ended)
+    }
+
+    /// The proxy in front of it.
+    ///
+    /// # Panics
+    ///
+    /// If the cluster was built without [`ClusterBuilder::proxied`](crate::ClusterBuilder::proxied).
+    #[must_use]
+    pub fn proxy(&self) -> &Proxy {
+        let Some(proxy) = &self.proxy else {
+            panic!("cluster {} was built without proxied()", self.cluster)
+        };
+        proxy
+    }
+
     /// The last `lines` of its log, and before them whatever Java itself has said.
     #[must_use]
     pub fn log_tail(&self, lines: usize) -> String {
@@ -256,10 +307,7 @@ impl Broker {
     ) -> Result<(), HarnessError> {
         let mut life = self.life();
         match std::mem::replace(&mut *life, Life::Down) {
-            Life::Down => Err(HarnessError::NotRunning {
-                cluster: self.cluster.clone(),
-                broker: self.id,
-            }),
+            Life::Down => Err(self.not_running()),
             Life::Running(mut process) | Life::Frozen(mut process) => {
                 let sent = process.signal(signal).attempt(|| self.doing(verb));
                 *life = then(process);
@@ -271,6 +319,13 @@ impl Broker {
     fn thaw_if_frozen(&self) -> Result<(), HarnessError> {
         let frozen = matches!(*self.life(), Life::Frozen(_));
         if frozen { self.thaw() } else { Ok(()) }
+    }
+
+    fn not_running(&self) -> HarnessError {
+        HarnessError::NotRunning {
+            cluster: self.cluster.clone(),
+            broker: self.id,
+        }
     }
 
     fn doing(&self, verb: &str) -> String {

@@ -24,6 +24,7 @@ pub struct ClusterBuilder {
     pub(crate) plain_users: Vec<(String, String)>,
     pub(crate) scram_users: Vec<(String, String)>,
     pub(crate) acls: Option<Acls>,
+    pub(crate) proxied: bool,
     pub(crate) properties: Vec<(String, String)>,
     pub(crate) jvm_args: Vec<String>,
     pub(crate) start_timeout: Duration,
@@ -45,6 +46,7 @@ impl ClusterBuilder {
             plain_users: Vec::new(),
             scram_users: Vec::new(),
             acls: None,
+            proxied: false,
             properties: Vec::new(),
             jvm_args: Vec::new(),
             start_timeout: Duration::from_secs(60),
@@ -115,6 +117,14 @@ impl ClusterBuilder {
                 deny_anonymous: true,
             })
             .deny_anonymous = true;
+        self
+    }
+
+    /// A listener behind a proxy in front of each broker, whose network can be made bad: [`Cluster::bootstrap_proxied`] and
+    /// [`Broker::proxy`](crate::Broker::proxy). It takes SASL/PLAIN if there are users for it. Brokers do not speak to each other through it.
+    #[must_use]
+    pub fn proxied(mut self) -> Self {
+        self.proxied = true;
         self
     }
 

@@ -121,6 +121,17 @@ impl Cluster {
         self.addresses(Listener::Scram)
     }
 
+    /// The proxies in front of the brokers: [`Broker::proxy`].
+    ///
+    /// # Panics
+    ///
+    /// If the cluster was built without [`ClusterBuilder::proxied`].
+    #[must_use]
+    pub fn bootstrap_proxied(&self) -> String {
+        let proxies = self.brokers.iter().map(|b| b.proxy().address().to_string());
+        proxies.collect::<Vec<_>>().join(",")
+    }
+
     /// The listeners for every SASL mechanism the cluster has, over TLS.
     ///
     /// # Panics

@@ -23,7 +23,7 @@
 //!
 //! [`ClusterBuilder::start`] → `jars` finds Java and the jars → `prepared` makes, once, what every later start is
 //! faster by → `ports` claims the ports → `folder` makes the temporary folder → `site` fills it, with what `certs`,
-//! `properties` and `format` make → `broker` starts the processes through `process` → `wire` asks each broker whether all are members.
+//! `properties` and `format` make, and with `proxy` in front of the brokers → `broker` starts the processes through `process` → `wire` asks each broker whether all are members.
 //!
 //! # What is left behind
 //!
@@ -49,6 +49,7 @@ mod site;
 
 mod broker;
 mod process;
+mod proxy;
 
 mod wire;
 
@@ -62,4 +63,5 @@ pub use broker::Broker;
 pub use builder::{ClusterBuilder, start_all, start_each};
 pub use cluster::Cluster;
 pub use error::HarnessError;
+pub use proxy::{Link, Proxy, Toll, Traffic, Way};
 pub use tool::RunningTool;

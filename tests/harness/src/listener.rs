@@ -15,6 +15,8 @@ pub(crate) enum Listener {
     Scram,
     /// Every mechanism the cluster has, over TLS.
     SaslTls,
+    /// Behind the broker's proxy; with SASL/PLAIN if the cluster has users for it.
+    Proxied,
     /// Between brokers, if there are ACLs: then the brokers need a name that may do everything.
     Internal,
     /// To the controllers.
@@ -31,6 +33,7 @@ impl Listener {
             (Self::SaslPlain, !spec.plain_users.is_empty()),
             (Self::Scram, !spec.scram_users.is_empty()),
             (Self::SaslTls, spec.tls && sasl),
+            (Self::Proxied, spec.proxied),
             (Self::Internal, spec.acls.is_some()),
             (Self::Controller, true),
         ];
@@ -47,6 +50,7 @@ impl Listener {
             Self::SaslPlain => "SASL_PLAIN",
             Self::Scram => "SCRAM",
             Self::SaslTls => "SASL_TLS",
+            Self::Proxied => "PROXIED",
             Self::Internal => "INTERNAL",
             Self::Controller => "CONTROLLER",
         }
@@ -59,6 +63,8 @@ impl Listener {
             Self::Tls => "SSL",
             Self::SaslTls => "SASL_SSL",
             Self::SaslPlain | Self::Scram | Self::Internal => "SASL_PLAINTEXT",
+            Self::Proxied if !spec.plain_users.is_empty() => "SASL_PLAINTEXT",
+            Self::Proxied => "PLAINTEXT",
             Self::Controller if spec.acls.is_some() => "SASL_PLAINTEXT",
             Self::Controller => "PLAINTEXT",
         }
@@ -68,7 +74,7 @@ impl Listener {
     pub(crate) fn takes_plain(self, spec: &ClusterBuilder) -> bool {
         match self {
             Self::SaslPlain | Self::Internal => true,
-            Self::SaslTls => !spec.plain_users.is_empty(),
+            Self::SaslTls | Self::Proxied => !spec.plain_users.is_empty(),
             Self::Controller => spec.acls.is_some(),
             Self::Plaintext | Self::Tls | Self::Scram => false,
         }
@@ -79,9 +85,12 @@ impl Listener {
         match self {
             Self::Scram => true,
             Self::SaslTls => !spec.scram_users.is_empty(),
-            Self::Plaintext | Self::Tls | Self::SaslPlain | Self::Internal | Self::Controller => {
-                false
-            }
+            Self::Plaintext
+            | Self::Tls
+            | Self::SaslPlain
+            | Self::Proxied
+            | Self::Internal
+            | Self::Controller => false,
         }
     }
 }

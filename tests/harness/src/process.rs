@@ -67,6 +67,28 @@ impl Process {
         }
     }
 
+    /// No file of it may be larger than this from now on (`RLIMIT_FSIZE`): its writes fail as they do on a full disk.
+    pub(crate) fn limit_files(&self, bytes: u64) -> io::Result<()> {
+        let pid = self.pid() as libc::pid_t;
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: the pid is our child's, which is not waited for yet; one limit is written, the other is read.
+        let done = unsafe {
+            libc::prlimit(pid, libc::RLIMIT_FSIZE, std::ptr::null(), &mut limit) == 0 && {
+                // The hard limit stays: to raise it again would need privileges.
+                limit.rlim_cur = bytes.min(limit.rlim_max);
+                libc::prlimit(pid, libc::RLIMIT_FSIZE, &limit, std::ptr::null_mut()) == 0
+            }
+        };
+        if done {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
     /// Ends it as `kill -9` does and waits until it is gone; a stopped process (SIGSTOP) as well.
     pub(crate) fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill()?;

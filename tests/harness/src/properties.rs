@@ -53,6 +53,8 @@ pub(crate) struct Node<'a> {
     pub(crate) data: &'a Path,
     /// Its own listeners and their ports.
     pub(crate) listeners: &'a [(Listener, u16)],
+    /// Where the proxy of its proxied listener is.
+    pub(crate) proxy: Option<u16>,
     /// Every broker's id and controller port.
     pub(crate) voters: &'a [(i32, u16)],
     pub(crate) certs: Option<&'a Certs>,
@@ -120,7 +122,10 @@ impl Node<'_> {
             .listeners
             .iter()
             .filter(|(listener, _)| *listener != Listener::Controller)
-            .map(url)
+            .map(|(listener, port)| match (listener, self.proxy) {
+                (Listener::Proxied, Some(proxy)) => url(&(*listener, proxy)),
+                _ => url(&(*listener, *port)),
+            })
             .collect();
         let protocols: Vec<String> = self
             .listeners
@@ -249,6 +254,7 @@ mod tests {
             id: 1,
             data,
             listeners: &listeners,
+            proxy: spec.proxied.then_some(9200),
             voters: &voters,
             certs: None,
             internal_password: "s",
@@ -265,6 +271,17 @@ mod tests {
         );
         assert!(
             !text.contains("authorizer") && !text.contains("sasl"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_proxied_listener_advertises_the_proxy() {
+        let text = render(&ClusterBuilder::new("c").proxied());
+        assert!(
+            text.contains(
+                "advertised.listeners=PLAINTEXT://127.0.0.1:9000,PROXIED://127.0.0.1:9200\n"
+            ) && text.contains("PROXIED://127.0.0.1:9001,CONTROLLER"),
             "{text}"
         );
     }

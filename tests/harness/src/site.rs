@@ -1,6 +1,7 @@
 //! The place a new cluster lives in: ports, settings and formatted data folders for each broker.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::listener::Listener;
 use crate::ports::{self, Port};
 use crate::prepared::Kafka;
 use crate::properties::Node;
+use crate::proxy::Proxy;
 
 /// What all brokers of a cluster have in common.
 pub(crate) struct Site<'a> {
@@ -25,20 +27,45 @@ pub(crate) struct Site<'a> {
 
 /// The ports of one broker.
 type Ports = Vec<(Listener, Port)>;
+/// The same as numbers.
+type Numbers = Vec<(Listener, u16)>;
 
 impl Site<'_> {
     /// Brokers that only have to be started.
     pub(crate) fn brokers(&self) -> Result<Vec<Broker>, HarnessError> {
         let ports = self.claim_ports()?;
-        let settings = self.settings(&ports);
+        let proxies = ports
+            .iter()
+            .map(|own| self.proxy(own))
+            .collect::<Result<Vec<_>, _>>()?;
+        let settings = self.settings(&ports, &proxies);
         let work = self.folder.join("format");
         let checkpoint = first_metadata(self.kafka, &work, &settings[0], &self.spec.scram_users)?;
         for (id, settings) in (1..).zip(&settings) {
             self.write(id, settings, &checkpoint)?;
         }
-        let broker =
-            |(id, ports)| Broker::new(self.spec, id, self.dir(id), ports, self.kafka.clone());
-        Ok((1..).zip(ports).map(broker).collect())
+        let broker = |(id, (ports, proxy))| {
+            Broker::new(
+                self.spec,
+                id,
+                self.dir(id),
+                ports,
+                proxy,
+                self.kafka.clone(),
+            )
+        };
+        Ok((1..)
+            .zip(ports.into_iter().zip(proxies))
+            .map(broker)
+            .collect())
+    }
+
+    /// The proxy in front of the broker with these ports, if it is to have one.
+    fn proxy(&self, ports: &Ports) -> Result<Option<Proxy>, HarnessError> {
+        let proxied = ports.iter().find(|(l, _)| *l == Listener::Proxied);
+        proxied
+            .map(|(_, port)| Proxy::start((Ipv4Addr::LOCALHOST, port.number()).into()))
+            .transpose()
     }
 
     fn claim_ports(&self) -> Result<Vec<Ports>, HarnessError> {
@@ -51,8 +78,8 @@ impl Site<'_> {
             .collect())
     }
 
-    fn settings(&self, ports: &[Ports]) -> Vec<String> {
-        let numbers: Vec<Vec<(Listener, u16)>> = ports
+    fn settings(&self, ports: &[Ports], proxies: &[Option<Proxy>]) -> Vec<String> {
+        let numbers: Vec<Numbers> = ports
             .iter()
             .map(|own| {
                 own.iter()
@@ -65,13 +92,14 @@ impl Site<'_> {
             .flatten()
             .filter(|(listener, _)| *listener == Listener::Controller);
         let voters: Vec<(i32, u16)> = (1..).zip(controllers.map(|(_, port)| *port)).collect();
-        let node = |(id, listeners): (i32, &Vec<(Listener, u16)>)| {
+        let node = |(id, (listeners, proxy)): (i32, (&Numbers, &Option<Proxy>))| {
             let data = data_dir(&self.dir(id));
             Node {
                 spec: self.spec,
                 id,
                 data: &data,
                 listeners,
+                proxy: proxy.as_ref().map(|proxy| proxy.address().port()),
                 voters: &voters,
                 certs: self.certs,
                 // It keeps nobody out who could read the folder; it only has to be known to the brokers.
@@ -79,7 +107,7 @@ impl Site<'_> {
             }
             .render()
         };
-        (1..).zip(&numbers).map(node).collect()
+        (1..).zip(numbers.iter().zip(proxies)).map(node).collect()
     }
 
     fn write(&self, id: i32, settings: &str, checkpoint: &Path) -> Result<(), HarnessError> {

@@ -5,7 +5,7 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use kafka_harness::{Cluster, HarnessError, start_all};
+use kafka_harness::{Cluster, HarnessError, Link, Way, start_all};
 use support::{exists, list_topics, tls_handshake};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -73,6 +73,39 @@ fn three_brokers_do_with_two_and_notice_who_is_missing() {
 
     cluster.broker(1).stop().unwrap();
     cluster.wait_members(&[2, 3], SOON).unwrap();
+}
+
+#[test]
+fn a_full_disk_ends_a_broker_and_room_brings_it_back() {
+    let cluster = Cluster::builder("full").brokers(3).start().unwrap();
+    cluster.broker(2).fill_disk().unwrap();
+    // Its metadata log grows all the time.
+    let ended = cluster.broker(2).wait_ended(SOON).unwrap();
+    assert!(ended.is_some_and(|status| !status.success()), "{ended:?}");
+    cluster.wait_members(&[1, 3], SOON).unwrap();
+    cluster.broker(2).restart().unwrap();
+    cluster.wait_members(&[1, 2, 3], SOON).unwrap();
+}
+
+#[test]
+fn clients_of_a_proxied_listener_stay_behind_the_proxy() {
+    let cluster = Cluster::builder("proxied").proxied().start().unwrap();
+    let topics = || {
+        let access = ["--bootstrap-server", &cluster.bootstrap_proxied()];
+        let create = ["--create", "--if-not-exists", "--topic", "orders"];
+        let tool = "org.apache.kafka.tools.TopicCommand";
+        cluster.tool(tool, &[&access[..], &create].concat())
+    };
+    topics().unwrap();
+    // Bootstrap, and the connection to the address that the broker advertises.
+    let toll = cluster.broker(1).proxy().toll();
+    assert!(toll.connections >= 2 && toll.passed > 0, "{toll:?}");
+    cluster.broker(1).proxy().set(Link::both(Way {
+        delay: Duration::from_millis(200),
+        ..Way::default()
+    }));
+    topics().unwrap();
+    assert!(cluster.broker(1).proxy().toll().delayed > 0);
 }
 
 #[test]
