@@ -8,5 +8,7 @@ pub mod checker;
 pub mod expected;
 #[cfg(test)]
 mod mirrors;
+pub mod plan;
+pub mod random;
 pub mod record;
 pub mod stamp;
