@@ -2,6 +2,7 @@
 
 use crate::config::diagnostic::Code;
 use crate::config::pointer;
+use crate::config::scalar;
 use crate::config::suggest;
 use crate::config::validate::Check;
 use crate::handler::{Chain, Misplaced, StepSpec};
@@ -216,6 +217,9 @@ fn misplaced(chain: &Chain, steps: &Steps, check: &mut Check<'_>) {
 }
 
 fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
+    if !every_number_is_held(step, at, check) {
+        return None;
+    }
     let error = match serde_path_to_error::deserialize::<_, StepSpec>(step) {
         Ok(spec) => return Some(spec),
         Err(error) => error,
@@ -235,6 +239,45 @@ fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
     };
     check.say(Code::BadStep, &at, message);
     None
+}
+
+/// Reports numbers of a step that would be rounded, or be texts, without a word.
+fn every_number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool {
+    let mut all = true;
+    match value {
+        Value::Object(map) => {
+            for (name, member) in map {
+                all &= every_number_is_held(member, &pointer::child(at, name), check);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                all &= every_number_is_held(item, &pointer::item(at, index), check);
+            }
+        }
+        Value::Number(_) | Value::String(_) => all = number_is_held(value, at, check),
+        Value::Null | Value::Bool(_) => {}
+    }
+    all
+}
+
+fn number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool {
+    let Some(spot) = check.document.spots.get(at) else {
+        return true;
+    };
+    let spelled = check.document.sources.slice(spot.value).to_owned();
+    // What stands in quotes is a text, and what was put in is not spelled here.
+    let is_plain = value.is_number() || value.as_str() == Some(&spelled);
+    if !is_plain || !scalar::is_beyond(&spelled) {
+        return true;
+    }
+    let message = format!("`{spelled}` has more digits than a number of the file can keep");
+    check.say(Code::BadStep, at, message).help = Some(
+        "an expression compares and writes it exactly, with a point in it: `value.id == 12….0`; \
+         in quotes it is a text"
+            .to_owned(),
+    );
+    false
 }
 
 /// `/1/filter/keep` inside the steps → the same inside the file.

@@ -1,6 +1,8 @@
 //! Plain scalars by the core schema of YAML 1.2: `no` is a text, `012` is twelve.
 
+use crate::handler::compare_numbers;
 use serde_json::{Number, Value};
+use std::cmp::Ordering;
 
 /// What a plain scalar means.
 pub fn resolve(text: &str) -> Value {
@@ -10,6 +12,49 @@ pub fn resolve(text: &str) -> Value {
         "false" | "False" | "FALSE" => Value::Bool(false),
         _ => number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
     }
+}
+
+/// Whether `text` is spelled as a number that a JSON value cannot hold as it is: one with 30 digits
+/// would be rounded, or be a text.
+pub fn is_beyond(text: &str) -> bool {
+    let held = resolve(text);
+    if let Some(digits) = text.strip_prefix("0x").or(text.strip_prefix("0o")) {
+        let radix = if text.starts_with("0x") { 16 } else { 8 };
+        let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        return is_number && !held.is_number();
+    }
+    let spelled = as_json(text);
+    match held {
+        Value::Number(held) => {
+            let held = as_json(&held.to_string());
+            compare_numbers(&spelled, &held).is_some_and(Ordering::is_ne)
+        }
+        Value::String(_) => {
+            let has_digits = text.contains(|c: char| c.is_ascii_digit());
+            has_digits && compare_numbers(&spelled, &spelled).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// A number as JSON spells it: without `+`, without zeros in front, with a digit on both sides of
+/// the point. What is no number stays none.
+fn as_json(text: &str) -> String {
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => ("-", unsigned),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let whole = unsigned.find(|c: char| !c.is_ascii_digit());
+    let (whole, rest) = unsigned.split_at(whole.unwrap_or(unsigned.len()));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) if !fraction.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!(".0{fraction}")
+        }
+        _ => rest.to_owned(),
+    };
+    format!("{sign}{whole}{rest}")
 }
 
 /// `text` as a number; what JSON cannot hold (`.inf`, 30 digits) stays a text.
@@ -76,6 +121,52 @@ mod tests {
             ("99999999999999999999999", json!("99999999999999999999999")),
         ] {
             assert_eq!(resolve(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_a_json_value_cannot_hold_are_told() {
+        for text in [
+            "123456789012345678901234567890",
+            "-9223372036854775809",
+            "18446744073709551616",
+            "012345678901234567890123",
+            "0.123456789012345678901234567890",
+            ".123456789012345678901234567890",
+            "+1.123456789012345678901",
+            "1e400",
+            "9007199254740993.0",
+            "0xffffffffffffffffff",
+            "0o7777777777777777777777777",
+        ] {
+            assert!(is_beyond(text), "{text}");
+        }
+        for text in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "012",
+            "+7",
+            "0x1f",
+            "0.1",
+            ".5",
+            "5.",
+            "-.25",
+            "1.50",
+            "1e3",
+            "1E-7",
+            "123456789.125",
+            "no",
+            "",
+            ".",
+            "-",
+            "+.e",
+            "1.2.3",
+            "10s",
+            "0x",
+            "0xyz",
+            "2024-01-01",
+        ] {
+            assert!(!is_beyond(text), "{text}");
         }
     }
 }

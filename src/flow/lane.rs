@@ -192,7 +192,7 @@ impl Rules {
     }
 
     /// `limits.record`: an output larger than the user allows is a failure of the record.
-    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), Failure> {
         over_limit(self.record_bytes, outputs)
     }
 }
@@ -206,8 +206,9 @@ pub(crate) struct LaneSpec {
     pub(crate) lease: Arc<Lease>,
 }
 
-/// `limits.record`: an output larger than the user allows is a failure of the record.
-pub(crate) fn over_limit(limit: Option<u64>, outputs: &[Record<'_>]) -> Result<(), StepFailure> {
+/// `limits.record`: an output larger than the user allows is a failure of the record. A step that
+/// makes one fails by itself; what is found here was fetched so large.
+pub(crate) fn over_limit(limit: Option<u64>, outputs: &[Record<'_>]) -> Result<(), Failure> {
     let Some(limit) = limit else {
         return Ok(());
     };
@@ -216,13 +217,9 @@ pub(crate) fn over_limit(limit: Option<u64>, outputs: &[Record<'_>]) -> Result<(
     };
     match outputs.iter().map(size).find(|size| *size > limit) {
         None => Ok(()),
-        Some(size) => Err(StepFailure {
-            step: 0,
-            failure: Failure {
-                code: FailureCode::TooLarge,
-                detail: format!("{size} bytes, limits.record is {limit}"),
-            },
-            on_error: None,
+        Some(size) => Err(Failure {
+            code: FailureCode::TooLarge,
+            detail: format!("{size} bytes, limits.record is {limit}"),
         }),
     }
 }
@@ -325,7 +322,7 @@ impl<K: Sink> Lane<K> {
         if let Some(topic) = job.chain.pass_through() {
             record.topic = Cow::Borrowed(topic);
             if let Err(failure) = job.rules.check_limit(std::slice::from_ref(&record)) {
-                return self.settle(job, index, failure, handled);
+                return self.settle(job, index, failure, job.rules.on_error, handled);
             }
             self.produce(job, index, &record, handled)?;
             handled.forwarded += 1;
@@ -339,7 +336,7 @@ impl<K: Sink> Lane<K> {
             Ok(_) => {
                 // Before the first output is enqueued: a failure settles the whole record.
                 if let Err(failure) = job.rules.check_limit(outputs) {
-                    return self.settle(job, index, failure, handled);
+                    return self.settle(job, index, failure, job.rules.on_error, handled);
                 }
                 for output in outputs.iter() {
                     self.produce(job, index, output, handled)?;
@@ -347,23 +344,28 @@ impl<K: Sink> Lane<K> {
                 handled.forwarded += 1;
                 Ok(())
             }
-            Err(failure) => self.settle(job, index, failure, handled),
+            Err(StepFailure {
+                failure, on_error, ..
+            }) => {
+                let on_error = on_error.unwrap_or(job.rules.on_error);
+                self.settle(job, index, failure, on_error, handled)
+            }
         }
     }
 
-    /// A handler failed on this record: `on_error` decides at once, since nothing of it was
-    /// enqueued.
+    /// This record failed: `on_error` decides at once, since nothing of it was enqueued.
     fn settle<R: FetchedRecord>(
         &mut self,
         job: &Job<R, K>,
         index: usize,
-        failed: StepFailure,
+        failure: Failure,
+        on_error: OnError,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
         handled.failed += 1;
-        match failed.on_error.unwrap_or(job.rules.on_error) {
-            OnError::Stop => Err(StopCause::Poison(failed.failure)),
-            OnError::AbortRoute => Err(StopCause::Abort(failed.failure)),
+        match on_error {
+            OnError::Stop => Err(StopCause::Poison(failure)),
+            OnError::AbortRoute => Err(StopCause::Abort(failure)),
             OnError::Skip => {
                 handled.skipped += 1;
                 Ok(())
@@ -372,7 +374,7 @@ impl<K: Sink> Lane<K> {
                 let Some(record) = job.batch.record(index, &job.source) else {
                     return Ok(());
                 };
-                self.dead_letter(job, index, &record, &failed.failure, handled)
+                self.dead_letter(job, index, &record, &failure, handled)
             }
         }
     }

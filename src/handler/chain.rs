@@ -87,6 +87,12 @@ impl Chain {
         &self.specs
     }
 
+    /// How many of the first steps are the same as written.
+    pub fn in_common(&self, other: &Self) -> usize {
+        let both = self.specs.iter().zip(&other.specs);
+        both.take_while(|(here, there)| here == there).count()
+    }
+
     /// The compiled steps.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
@@ -186,6 +192,20 @@ impl BoundChain {
             true => Arc::new(Self::clone(self)),
             false => Arc::clone(self),
         }
+    }
+
+    /// [`BoundChain::for_partition`] of a partition that had `before`, whose chain shares its first
+    /// `unchanged` steps: what these remember they go on with. A step behind one that changed may
+    /// see the same record otherwise, and begins anew.
+    pub fn taking_over(self: &Arc<Self>, before: &Self, unchanged: usize) -> Arc<Self> {
+        let mut own = self.for_partition();
+        // A chain that remembers nothing is shared, and has nothing to take over.
+        if let Some(chain) = Arc::get_mut(&mut own) {
+            let both = chain.steps.iter_mut().zip(&before.steps);
+            both.take(unchanged)
+                .for_each(|(step, before)| step.take_over(before));
+        }
+        own
     }
 
     /// The target topics that it can write.

@@ -11,7 +11,11 @@
 //! two records, whichever is later; where one of them has none only `max` ends it. No clock is
 //! read.
 //!
+//! Where a change of handlers leaves the step and all before it as they were, the new chain goes on
+//! with the memory ([`BoundChain::taking_over`]).
+//!
 //! [`BoundChain::for_partition`]: super::BoundChain::for_partition
+//! [`BoundChain::taking_over`]: super::BoundChain::taking_over
 
 use super::fault::Place;
 use super::path::Path;
@@ -21,7 +25,7 @@ use crate::config::units;
 use crate::record::Record;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The window if none is given.
@@ -36,8 +40,9 @@ pub(crate) struct Dedupe {
     id: Path,
     window_ms: u64,
     max: usize,
-    /// Only the thread that owns the partition asks; the lock is never waited for.
-    memory: Mutex<Memory>,
+    /// Only the thread that owns the partition asks; the lock is never waited for. Shared with the
+    /// chain that took it over.
+    memory: Arc<Mutex<Memory>>,
 }
 
 /// The ids of one partition.
@@ -67,7 +72,7 @@ impl Clone for Dedupe {
             id: self.id.clone(),
             window_ms: self.window_ms,
             max: self.max,
-            memory: Mutex::default(),
+            memory: Arc::default(),
         }
     }
 }
@@ -98,8 +103,13 @@ impl Dedupe {
             id: id?,
             window_ms: u64::try_from(window?.as_millis()).unwrap_or(u64::MAX),
             max: max as usize,
-            memory: Mutex::default(),
+            memory: Arc::default(),
         })
+    }
+
+    /// Goes on with what `before` holds, the same step of a chain that this one's takes over from.
+    pub(super) fn take_over(&mut self, before: &Self) {
+        self.memory = Arc::clone(&before.memory);
     }
 
     /// What it reads of a record.

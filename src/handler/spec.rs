@@ -137,7 +137,8 @@ pub struct RenameSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::header_names")]
     pub header: Option<Entries>,
-    /// Fields by their old path, with the new path in the same object. A field stays at its place.
+    /// Fields by their old path, with the new path in the same object. A field stays at its place; one
+    /// that has the new name already fails the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::field_names")]
     pub field: Option<Entries>,

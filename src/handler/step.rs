@@ -3,6 +3,7 @@
 use super::analysis::Part;
 use super::fault::{Place, suggest};
 use super::filter::Filter;
+use super::limit::{RecordLimit, bytes_of};
 use super::naming::{TopicSoFar, add};
 use super::observer::Way;
 use super::outline::{Certainty, FlowNames, Outline};
@@ -24,6 +25,7 @@ pub(crate) struct Step {
     when: Option<Predicate>,
     on_error: Option<StepOnError>,
     action: Action,
+    limit: RecordLimit,
 }
 
 /// What a step does: a closed set, and one place for handlers that others bring.
@@ -61,6 +63,7 @@ impl Step {
             when: when?,
             on_error: spec.on_error,
             action: action?,
+            limit: RecordLimit::default(),
         })
     }
 
@@ -136,6 +139,15 @@ impl Step {
         matches!(&self.action, Action::Filter(Filter::Dedupe(_)))
     }
 
+    /// Goes on with what `before`, the same step of another chain, holds of the records before.
+    pub(crate) fn take_over(&mut self, before: &Self) {
+        if let (Action::Filter(Filter::Dedupe(here)), Action::Filter(Filter::Dedupe(before))) =
+            (&mut self.action, &before.action)
+        {
+            here.take_over(before);
+        }
+    }
+
     /// Resolves what is constant for the bound topic, and takes `targets` over the step.
     ///
     /// # Errors
@@ -160,6 +172,7 @@ impl Step {
             when: self.when.clone(),
             on_error: self.on_error,
             action,
+            limit: RecordLimit::of(binding.record_bytes),
         })
     }
 
@@ -245,7 +258,14 @@ impl Step {
             out.push(record);
             return Ok(());
         }
-        self.action.handler().handle(record, out)
+        if !self.action.may_grow() {
+            return self.action.handler().handle(record, out);
+        }
+        let (before, base) = (bytes_of(&record), out.len());
+        self.action.handler().handle(record, out)?;
+        // What came too large is not this step's fault.
+        let mut grown = out[base..].iter().filter(|r| bytes_of(r) > before);
+        grown.try_for_each(|r| self.limit.check(r))
     }
 
     /// Which way `record` takes, without taking it.
@@ -295,6 +315,15 @@ impl Action {
                 ),
             },
             _ => place.fault("a step has exactly one of `filter`, `rename`, `reformat` and `use`"),
+        }
+    }
+
+    /// Whether it may give out more bytes than it got. A reformat looks after that itself.
+    fn may_grow(&self) -> bool {
+        match self {
+            Self::Filter(_) | Self::Reformat(_) => false,
+            Self::Rename(rename) => !matches!(rename, Rename::Topic(_)),
+            Self::Use(_) => true,
         }
     }
 

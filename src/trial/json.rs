@@ -130,7 +130,8 @@ impl Json {
         }
     }
 
-    /// Over several lines.
+    /// Over several lines, for a comparison line by line: the last member has its comma too, so that a
+    /// member that comes or goes changes no line but its own. YAML takes it as it is.
     pub(crate) fn pretty(&self) -> String {
         let mut out = String::new();
         self.write(Some(0), &mut out);
@@ -171,7 +172,7 @@ fn write_all<'j>(
     let none = members.len() == 0;
     let inner = indent.map(|indent| indent + 2);
     for (index, (name, value)) in members.enumerate() {
-        if index > 0 {
+        if index > 0 && indent.is_none() {
             out.push(',');
         }
         break_line(inner, out);
@@ -180,6 +181,9 @@ fn write_all<'j>(
             let _ = write!(out, "{}:{gap}", quoted(name));
         }
         value.write(inner, out);
+        if indent.is_some() {
+            out.push(',');
+        }
     }
     if !none {
         break_line(indent, out);
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(json("[]").pretty(), "[]");
         assert_eq!(
             json(r#"{"a":[1]}"#).pretty(),
-            "{\n  \"a\": [\n    1\n  ]\n}"
+            "{\n  \"a\": [\n    1,\n  ],\n}"
         );
     }
 

@@ -21,12 +21,13 @@ pub use sample::{Bytes, Headers, Sample};
 pub use steps::{StepLabel, Steps};
 pub use trace::{Passage, Snapshot, Trace};
 
-use crate::config::spec::{Name, RouteSpec};
+use crate::config::spec::{Name, OnError, RouteSpec};
 use crate::flow::over_limit;
-use crate::handler::{BoundChain, ChainFault, Clock, Observer, StepFailure, Verdict};
+use crate::handler::{BoundChain, ChainFault, Clock, Failure, Observer, Verdict};
 use crate::partition::{Choice, Policy};
 use crate::record::Record;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many partitions a target topic has, for a record.
 pub type Partitions<'p> = dyn Fn(&str, &Sample) -> i32 + 'p;
@@ -38,12 +39,14 @@ pub struct Trial<'r> {
     partitions: &'r Partitions<'r>,
     clock: Clock,
     policy: Policy,
-    /// Chains by source and topic: one that keeps state keeps it from record to record.
+    /// Chains by source and topic.
     bound: BTreeMap<(Name, String), Bound>,
+    /// What partitions have of them: one that keeps state keeps it from record to record.
+    own: BTreeMap<(Name, String, i32), Arc<BoundChain>>,
 }
 
 /// A topic that the route copies has a chain, or a reason why it has none.
-type Bound = Option<Result<BoundChain, ChainFault>>;
+type Bound = Option<Result<Arc<BoundChain>, ChainFault>>;
 
 impl<'r> Trial<'r> {
     /// A trial of the flow to `target`, whose topics have as many partitions as `partitions` says.
@@ -63,6 +66,7 @@ impl<'r> Trial<'r> {
             clock,
             policy: Policy::new(&route.policy)?,
             bound: BTreeMap::new(),
+            own: BTreeMap::new(),
         })
     }
 
@@ -77,7 +81,8 @@ impl<'r> Trial<'r> {
     ) -> Option<Result<&BoundChain, &ChainFault>> {
         self.bind(source, topic);
         let bound = self.bound.get(&(source.clone(), topic.to_owned()));
-        bound.and_then(Option::as_ref).map(Result::as_ref)
+        let bound = bound.and_then(Option::as_ref);
+        bound.map(|bound| bound.as_deref())
     }
 
     /// Lets one record through, `observer` being told of every step.
@@ -85,17 +90,21 @@ impl<'r> Trial<'r> {
         self.bind(&sample.source, &sample.topic);
         let key = (sample.source.clone(), sample.topic.clone());
         let chain = match self.bound.get(&key) {
-            Some(Some(Ok(chain))) => chain,
+            Some(Some(Ok(chain))) => {
+                let key = (key.0, key.1, sample.partition);
+                let own = self.own.entry(key);
+                Arc::clone(own.or_insert_with(|| chain.for_partition()))
+            }
             Some(Some(Err(fault))) => return Outcome::of(Fate::Unbound(fault.clone())),
             _ => return Outcome::of(Fate::NotCopied),
         };
         let mut out = Vec::new();
         let applied = chain.apply_observed(sample.record(), &mut out, observer);
         match applied {
-            Err(failed) => self.failed(Some(failed.step), failed),
+            Err(failed) => self.failed(Some(failed.step), failed.failure, failed.on_error),
             Ok(Verdict::Dropped { step }) => Outcome::of(Fate::Dropped { step }),
             Ok(Verdict::Forward) => match over_limit(self.route.record_bytes, &out) {
-                Err(failed) => self.failed(None, failed),
+                Err(failure) => self.failed(None, failure, None),
                 Ok(()) => place(&mut self.policy, self.partitions, sample, &out),
             },
         }
@@ -104,15 +113,15 @@ impl<'r> Trial<'r> {
     fn bind(&mut self, source: &Name, topic: &str) {
         let key = (source.clone(), topic.to_owned());
         let (route, target, clock) = (self.route, self.target, self.clock);
-        let bind = || route.bind(source, target, topic, clock);
+        let bind = || Some(route.bind(source, target, topic, clock)?.map(Arc::new));
         self.bound.entry(key).or_insert_with(bind);
     }
 
-    fn failed(&self, step: Option<usize>, failed: StepFailure) -> Outcome {
+    fn failed(&self, step: Option<usize>, failure: Failure, own: Option<OnError>) -> Outcome {
         Outcome::of(Fate::Failed {
             step,
-            on_error: failed.on_error.unwrap_or(self.route.on_error),
-            failure: failed.failure,
+            on_error: own.unwrap_or(self.route.on_error),
+            failure,
         })
     }
 }

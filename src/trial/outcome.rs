@@ -45,7 +45,7 @@ pub enum Fate {
     },
     /// It failed.
     Failed {
-        /// Index of the step in the chain; `None` if an output was over `limits.record`.
+        /// Index of the step in the chain; `None` if it came larger than `limits.record`.
         step: Option<usize>,
         /// Why.
         failure: Failure,

@@ -162,7 +162,7 @@ fn the_first_configuration_of_the_readme() {
 
 #[allow(dead_code, reason = "its main is for those who run it")]
 #[path = "../../examples/custom_handler.rs"]
-mod custom_handler;
+pub mod custom_handler;
 
 #[test]
 fn a_program_with_a_handler_of_its_own() {

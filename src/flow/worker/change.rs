@@ -8,7 +8,6 @@ use crate::config::spec::RouteSpec;
 use crate::flow::FlowSpec;
 use crate::flow::lane::Rules;
 use crate::flow::scout::distinct_topics;
-use crate::handler::BoundChain;
 use crate::observe::Reason;
 use crate::plane::{Sink, Source};
 use crate::record::TopicPartition;
@@ -25,6 +24,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let running = std::mem::replace(&mut self.spec, Arc::new(wanted));
         let (before, route) = (&running.route, &self.spec.route);
         let rebinds = before.chain != route.chain || before.topics != route.topics;
+        // With other topics the same step may see other captures.
+        let unchanged = match before.topics == route.topics {
+            true => before.chain.in_common(&route.chain),
+            false => 0,
+        };
         self.rules = Arc::new(Rules::of(route));
         self.committer.keep_to(route.commit_interval, now);
         self.budget.keep_to(self.spec.worker_bytes());
@@ -32,7 +36,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.stage
             .keep_to(threads.queue_records as u64, threads.queue_bytes);
         if rebinds {
-            self.rebind();
+            self.rebind(unchanged);
         }
         self.say_needs();
         self.place_ready();
@@ -43,8 +47,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// Binds the chain anew. A partition whose target topics are not there yet, or to whose topic the
     /// chain cannot be bound, goes back to its watermark and waits. A topic that is not selected any
-    /// more keeps its chain until the group takes it back.
-    fn rebind(&mut self) {
+    /// more keeps its chain until the group takes it back. What the first `unchanged` steps remember
+    /// they keep.
+    fn rebind(&mut self, unchanged: usize) {
         let owned: Vec<TopicPartition> = self.owned.keys().cloned().collect();
         for topic in distinct_topics(&owned) {
             if self.spec.route.topics.selects(&topic).is_none() {
@@ -52,7 +57,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
             }
             let bound = self.bind(&topic);
             for owned in self.owned.values_mut().filter(|o| o.id.topic == topic) {
-                owned.chain = bound.as_ref().map(BoundChain::for_partition);
+                let bound = bound.as_ref().map(|bound| match &owned.chain {
+                    Some(before) => bound.taking_over(before, unchanged),
+                    None => bound.for_partition(),
+                });
+                owned.chain = bound;
             }
         }
         let takes = |phase: &Phase| matches!(phase, Phase::Flowing | Phase::Isolating(_));

@@ -4,6 +4,7 @@
 //! removed is not left behind for a reader that takes the first.
 
 use super::Segment;
+use super::flat::twice;
 use super::scan::{self, Member, Span};
 use super::text;
 use crate::handler::limit::RecordLimit;
@@ -92,11 +93,12 @@ fn cut(entries: &[Span], doomed: &[bool], edits: &mut Edits) {
     }
 }
 
-/// Renames the members that `parents` + `old` matches to `new`, each at its place; members that
-/// are called `new` already make way. `None` if nothing matches.
+/// Renames the members that `parents` + `old` matches to `new`, each at its place. `None` if nothing
+/// matches.
 ///
 /// # Errors
-/// As [`scan::every`].
+/// As [`scan::every`]; [`FailureCode::Collision`] where a
+/// member is called `new` already: it would be lost.
 pub(crate) fn rename(
     document: &[u8],
     parents: &[Segment],
@@ -109,9 +111,9 @@ pub(crate) fn rename(
         if old == new || !members.iter().any(|m| is_named(document, m, old)) {
             continue;
         }
-        let spans: Vec<Span> = members.iter().map(|m| m.name.start..m.value.end).collect();
-        let doomed: Vec<bool> = members.iter().map(|m| is_named(document, m, new)).collect();
-        cut(&spans, &doomed, &mut edits);
+        if members.iter().any(|m| is_named(document, m, new)) {
+            return Err(twice());
+        }
         let renamed = members.iter().filter(|m| is_named(document, m, old));
         edits.extend(renamed.map(|m| (m.name.clone(), text::encoded(new))));
     }
@@ -199,13 +201,18 @@ mod tests {
             Some(r#"{"a":1, "user" : 2,"b":3}"#)
         );
         assert_eq!(
-            renamed(r#"{"user":1,"usr":2}"#).as_deref(),
-            Some(r#"{"user":2}"#)
-        );
-        assert_eq!(
-            renamed(r#"{"usr":2,"user":1}"#).as_deref(),
-            Some(r#"{"user":2}"#)
+            renamed(r#"{"usr":1,"usr":2}"#).as_deref(),
+            Some(r#"{"user":1,"user":2}"#)
         );
         assert_eq!(renamed(r#"{"a":1}"#), None);
+        assert_eq!(renamed(r#"{"user":1}"#), None);
+    }
+
+    #[test]
+    fn a_renamed_member_takes_nobodys_place() {
+        for document in [r#"{"user":1,"usr":2}"#, r#"{"usr":2,"\u0075ser":1}"#] {
+            let failure = rename(document.as_bytes(), &[], "usr", "user").expect_err("taken");
+            assert_eq!(failure.code, FailureCode::Collision, "{document}");
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Flat<'_> {
 }
 
 /// Which of the two a reader would see is nobody's to guess.
-fn twice() -> Failure {
+pub(super) fn twice() -> Failure {
     let detail = "two fields would get the same name".to_owned();
     Failure::new(FailureCode::Collision, detail)
 }

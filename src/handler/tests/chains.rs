@@ -16,6 +16,7 @@ use std::sync::Arc;
 enum Brought {
     Panics,
     Doubles,
+    Swells,
 }
 
 impl Handler for Brought {
@@ -23,9 +24,17 @@ impl Handler for Brought {
         Reads::Headers
     }
 
-    fn handle<'a>(&'a self, record: Record<'a>, out: &mut Vec<Record<'a>>) -> Result<(), Failure> {
+    fn handle<'a>(
+        &'a self,
+        mut record: Record<'a>,
+        out: &mut Vec<Record<'a>>,
+    ) -> Result<(), Failure> {
+        if let Brought::Swells = self {
+            record.value = Some(Cow::Owned(vec![b'x'; 100]));
+        }
         out.push(record.clone());
         match self {
+            Brought::Swells => {}
             Brought::Panics => panic!("on purpose"),
             Brought::Doubles => out.push(record),
         }
@@ -38,6 +47,7 @@ pub(super) fn compile(steps: &Value) -> Result<Chain, Vec<ChainFault>> {
     let mut registry = Registry::default();
     registry.register("panics", Arc::new(Brought::Panics));
     registry.register("doubles", Arc::new(Brought::Doubles));
+    registry.register("swells", Arc::new(Brought::Swells));
     Chain::compile(&steps, &registry)
 }
 
@@ -325,6 +335,30 @@ fn what_a_step_makes_is_limited() {
 }
 
 #[test]
+fn the_step_that_makes_too_much_is_the_one_that_fails() {
+    let rows = [
+        json!({"use": "swells"}),
+        json!({"rename": {"field": {"value.a": "value.a-much-longer-name-than-it-had-before"}}}),
+        json!({"rename": {"header": {"h": "a-much-longer-name-than-it-had-before"}}}),
+    ];
+    let headers = vec![(b"h".to_vec(), Some(b"12345678".to_vec()))];
+    for row in rows {
+        let mut steps = json!([{"use": "doubles"}, row, {"filter": {"drop": "tombstone"}}]);
+        let fetched = || with_headers(record(None, Some(r#"{"a":1}"#)), &headers);
+        let outcome = bind_within(&steps, 40).apply(fetched(), &mut Vec::new());
+        assert_eq!(code(outcome), (1, FailureCode::TooLarge), "{steps}");
+        steps[1]["on_error"] = json!("pass");
+        let bound = bind_within(&steps, 40);
+        let mut out = Vec::new();
+        assert_eq!(bound.apply(fetched(), &mut out), Ok(Verdict::Forward));
+        assert_eq!(value_of(&out[1]), Some(r#"{"a":1}"#), "as it was");
+        let bound = bind_within(&json!([{"use": "doubles"}]), 4);
+        let outcome = bound.apply(fetched(), &mut Vec::new());
+        assert_eq!(outcome, Ok(Verdict::Forward), "it came so large");
+    }
+}
+
+#[test]
 fn a_chain_that_doubles_does_not_grow_without_bound() {
     let twice = json!({"reformat": {"set": {"value": "{value}{value}"}}});
     let bound = bind_within(&json!(vec![twice; 40]), 1 << 20);
@@ -336,6 +370,37 @@ fn a_chain_that_doubles_does_not_grow_without_bound() {
     let bound = bind(&json!([{"reformat": {"split": split}}]));
     let outcome = bound.apply(record(None, Some(&value)), &mut Vec::new());
     assert_eq!(code(outcome), (0, FailureCode::TooLarge));
+}
+
+#[test]
+fn a_changed_chain_remembers_what_the_steps_before_the_change_did() {
+    let dedupe = json!({"filter": {"dedupe": "key"}});
+    let other = json!({"filter": {"dedupe": "key", "max": 5}});
+    let strip = json!({"reformat": {"unset": ["header.x"]}});
+    let rows = [
+        (json!([dedupe]), json!([dedupe, strip]), true),
+        (json!([strip, dedupe]), json!([strip, dedupe, dedupe]), true),
+        (json!([dedupe]), json!([other]), false),
+        (json!([dedupe]), json!([strip, dedupe]), false),
+        (json!([dedupe]), json!([]), false),
+    ];
+    for (before, after, remembers) in rows {
+        let unchanged = compile(&before).expect("a chain");
+        let unchanged = unchanged.in_common(&compile(&after).expect("a chain"));
+        let (before, next) = (Arc::new(bind(&before)), Arc::new(bind(&after)));
+        let before = before.for_partition();
+        let verdict = |chain: &BoundChain, offset| {
+            let mut record = record(Some("k"), None);
+            record.origin.offset = offset;
+            chain.apply(record, &mut Vec::new()).expect("no failure")
+        };
+        assert_eq!(verdict(&before, 1), Verdict::Forward);
+        let chain = next.taking_over(&before, unchanged);
+        let dropped = matches!(verdict(&chain, 2), Verdict::Dropped { .. });
+        assert_eq!(dropped, remembers, "{after}");
+        let chain = next.taking_over(&before, 0);
+        assert_eq!(verdict(&chain, 2), Verdict::Forward, "anew");
+    }
 }
 
 #[test]

@@ -257,22 +257,24 @@ impl Node {
         }
     }
 
-    /// Gives the members called `old` of every object at `parents` the name `new`.
-    pub(super) fn rename(&mut self, parents: &[Segment], old: &str, new: &str) {
+    /// Gives the members called `old` of every object at `parents` the name `new`; fails where that
+    /// is taken.
+    pub(super) fn rename(&mut self, parents: &[Segment], old: &str, new: &str) -> Result<(), ()> {
         for parent in self.every(parents) {
-            let Self::Object { members, blank } = parent else {
+            let Self::Object { members, .. } = parent else {
                 continue;
             };
             if old == new || !members.iter().any(|m| m.is_named(old)) {
                 continue;
             }
-            while let Some(at) = members.iter().position(|m| m.is_named(new)) {
-                remove_member(members, at, blank);
+            if members.iter().any(|m| m.is_named(new)) {
+                return Err(());
             }
             for member in members.iter_mut().filter(|m| m.is_named(old)) {
                 member.name = spelled(new);
             }
         }
+        Ok(())
     }
 
     /// The members of nested objects, each with the names on the way to it.
