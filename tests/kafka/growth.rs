@@ -7,6 +7,7 @@ use crate::support::route::{Shape, handlers, route, shapes, workers};
 use crate::support::wait::PATIENCE;
 use crate::support::workload::{Load, field};
 use mirror::flow::FlowExit;
+use std::time::Instant;
 
 const RATE: u64 = 3000;
 
@@ -23,7 +24,9 @@ fn grows(name: &str, shape: Shape) {
     println!("{name}: grown with {} in flight", flow.in_flight());
     admin.grow(&first, 12);
     load.add(field(&first, 12).only(6..12));
+    let since = Instant::now();
     flow.wait_running(12);
+    println!("{name}: followed after {:.1?}", since.elapsed());
     for topic in ["second", "third"] {
         let topic = format!("{name}-{topic}");
         println!(
@@ -33,7 +36,9 @@ fn grows(name: &str, shape: Shape) {
         admin.create(&topic, 4, &[]);
         load.add(field(&topic, 4));
     }
+    let since = Instant::now();
     flow.wait_running(20);
+    println!("{name}: new topics followed after {:.1?}", since.elapsed());
     let written = load.written();
     flow.wait_settled(written, PATIENCE);
     let expected = load.stop();
