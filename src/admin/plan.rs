@@ -3,11 +3,13 @@
 
 use super::Desk;
 use crate::observe::State;
+use crate::online::Ahead;
 use crate::plan::{Effective, Plan, Report};
 use crate::supervisor::RejectedConfig;
 use crate::supervisor::board::Snapshot;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What is asked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,6 +18,9 @@ pub struct PlanRequest {
     /// The files to plan with, as absolute paths; none: those that the process runs with.
     #[serde(default)]
     pub files: Vec<PathBuf>,
+    /// Whether the clusters are asked as well, and how many seconds each question may take.
+    #[serde(default)]
+    pub question_timeout: Option<u64>,
 }
 
 /// The answer.
@@ -32,6 +37,9 @@ pub struct PlanPage {
     /// The difference.
     #[serde(flatten)]
     pub plan: Report,
+    /// What the clusters said, where they were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<Ahead>,
 }
 
 /// Why there is no plan.
@@ -42,7 +50,7 @@ pub struct NoPlan {
 }
 
 impl Desk {
-    /// Loads and compares. Blocks: files are read and regexes compiled.
+    /// Loads and compares. Blocks: files are read, regexes compiled, and clusters asked.
     ///
     /// # Errors
     /// The files may not run.
@@ -54,12 +62,16 @@ impl Desk {
         // After the load: what is applied meanwhile is what it is compared with.
         let snapshot = self.board.snapshot();
         let running = snapshot.process.spec.as_deref();
+        let plan = Report::from(&Plan::between(running, &wanted.spec));
+        let patience = request.question_timeout.map(Duration::from_secs);
         Ok(PlanPage {
             generation: snapshot.process.generation,
             running_hash: snapshot.process.hash.clone(),
             wanted_hash: wanted.hash.clone(),
             paused: paused(&snapshot),
-            plan: Report::from(&Plan::between(running, &wanted.spec)),
+            // With the environment and the rights of the process that would copy.
+            online: patience.map(|patience| Ahead::ask(&wanted.spec, &plan, patience)),
+            plan,
         })
     }
 }

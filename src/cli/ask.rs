@@ -1,11 +1,13 @@
 //! Asking the running process, for every command that does.
 
-use super::{AskArgs, LoadRequest, NoDataLoss, Program, files, text};
+use super::{AskArgs, Program, files, text};
 use crate::admin::client::{self, Answer, Method};
 use crate::admin::socket;
+use crate::config::door::{self, Door};
+use crate::config::interpolate::Outside;
+use crate::config::process_environment;
 use crate::config::spec::Name;
 use crate::exit::Exit;
-use crate::logging::Colour;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,23 +35,14 @@ fn places(args: &AskArgs, config: &[PathBuf], program: &Program) -> Result<Vec<P
         return Ok(socket::candidates(&Name::new(group).ok_or_else(usage)?));
     }
     // A broken file must not keep its user from asking the process that runs an older one.
-    let loaded = files::find(Vec::new(), config.to_vec())
-        .ok()
-        .and_then(|files| {
-            let request = LoadRequest {
-                files,
-                variables: program.variables.clone(),
-                no_data_loss: NoDataLoss::AsWritten,
-                colour: Colour::Off,
-            };
-            (program.load)(&request).ok()
-        });
-    let spec = loaded.map(|config| config.spec);
-    if let Some(socket) = spec.as_ref().and_then(|spec| spec.admin.socket.clone()) {
-        return Ok(vec![socket]);
-    }
-    match spec {
-        Some(spec) => Ok(socket::candidates(&spec.group)),
+    let outside = Outside {
+        environment: &process_environment,
+        variables: &program.variables,
+    };
+    let files = files::find(Vec::new(), config.to_vec()).ok();
+    match files.and_then(|files| door::door(&files, &outside)) {
+        Some(Door::Socket(path)) => Ok(vec![path]),
+        Some(Door::Group(group)) => Ok(socket::candidates(&group)),
         None => only_process(),
     }
 }

@@ -9,7 +9,7 @@ use crate::config::spec::{ClusterSpec, RouteSpec};
 use crate::config::{self, LoadOptions, Loaded, Rejected, effective, github, sarif};
 use crate::estimate::{Estimate, Machine};
 use crate::handler::Analysis;
-use crate::online::{self, Answers};
+use crate::online::{self, Ahead, Answers};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -172,7 +172,7 @@ fn accept(
             }
             writeln!(out, "{}", estimate.line(&machine))?;
             if let Some(answers) = &answers {
-                write!(out, "\n{}", answers::table(answers))?;
+                write!(out, "\n{}", answers::table(&Ahead::from(answers)))?;
             }
             writeln!(err, "{}", summary(&found))?;
         }
@@ -293,7 +293,8 @@ fn write_json(
         "estimate": loaded.map(|l| Estimate::of(&l.spec).to_json(&Machine::here())),
     });
     if let Some(answers) = answers {
-        result["online"] = answers::json(answers);
+        let ahead = serde_json::to_value(Ahead::from(answers)).map_err(io::Error::other)?;
+        result["online"] = ahead;
     }
     writeln!(out, "{result:#}")
 }

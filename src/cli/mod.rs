@@ -232,6 +232,12 @@ pub struct PlanArgs {
     /// Compare with this configuration instead of with the running process; may be repeated
     #[arg(long, value_name = "FILE")]
     pub against: Vec<PathBuf>,
+    /// Ask the clusters as well: topics to create, partitions to add, records to catch up
+    #[arg(long)]
+    pub online: bool,
+    /// Seconds that each question to a cluster may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600), requires = "online")]
+    pub question_timeout: u64,
     /// Exit 4 if something would change
     #[arg(long)]
     pub exit_code: bool,

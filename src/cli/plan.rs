@@ -1,16 +1,19 @@
 //! `mirror plan`: what a file would change about the running process, or about another file.
 
 use super::{
-    ColorChoice, LoadRequest, NoDataLoss, OutputFormat, PlanArgs, Program, ask, files, text,
+    AskArgs, ColorChoice, LoadRequest, NoDataLoss, OutputFormat, PlanArgs, Program, answers, ask,
+    files, text,
 };
 use crate::admin::client::Method;
 use crate::admin::plan::{NoPlan, PlanPage, PlanRequest};
 use crate::config::spec::Spec;
 use crate::exit::Exit;
+use crate::online::{self, Ahead};
 use crate::plan::{Plan, Report};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) fn plan(
     args: &PlanArgs,
@@ -21,21 +24,34 @@ pub(super) fn plan(
     let shown = match args.against.is_empty() {
         true => against_process(args, &config, color, program).and_then(|page| {
             let text = process_text(&page, color);
-            show(args, &page, &text).map(|()| page.plan)
+            show(args, &page, &text).map(|()| (page.plan, page.online))
         }),
-        false => against_file(args, config, color, program).and_then(|report| {
-            let text = report.text(text::colour_of_stdout(color));
-            show(args, &report, &text).map(|()| report)
+        false => against_file(args, config, color, program).and_then(|page| {
+            let mut text = page.plan.text(text::colour_of_stdout(color));
+            text += &online_text(page.online.as_ref());
+            show(args, &page, &text).map(|()| (page.plan, page.online))
         }),
     };
     match shown {
-        Ok(report) => exit_of(&report, args),
+        Ok((plan, online)) => exit_of(&plan, online.as_ref(), args),
         Err(exit) => exit,
     }
 }
 
-fn exit_of(report: &Report, args: &PlanArgs) -> Exit {
-    match (report.is_applicable(), report.is_empty(), args.exit_code) {
+/// The difference of two files.
+#[derive(Serialize)]
+struct FilesPage {
+    #[serde(flatten)]
+    plan: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    online: Option<Ahead>,
+}
+
+fn exit_of(plan: &Report, online: Option<&Ahead>, args: &PlanArgs) -> Exit {
+    if plan.is_applicable() && online.is_some_and(|ahead| !ahead.complete) {
+        return Exit::Unreachable;
+    }
+    match (plan.is_applicable(), plan.is_empty(), args.exit_code) {
         (false, _, _) => Exit::No,
         (true, false, true) => Exit::Changes,
         (true, _, _) => Exit::Done,
@@ -77,21 +93,22 @@ fn against_process(
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let request = PlanRequest {
         files: files.into_iter().map(absolute).collect(),
+        question_timeout: args.online.then_some(args.question_timeout),
     };
     let body =
         serde_json::to_string(&request).map_err(|e| text::fail(&e.to_string(), Exit::Bug))?;
     let asked = if config.is_empty() { &named } else { config };
     let answer = ask::ask(
-        &args.ask,
+        &patient(args),
         asked,
         program,
         Method::PostJson(&body),
         "/api/v1/plan",
     );
-    let answer = answer.map_err(|unasked| match load(request.files, color, program) {
-        // Nobody to compare with is no reason to keep a mistake to ourselves.
-        Err(refused) if !named.is_empty() => refused,
-        _ => unasked,
+    // Nobody to compare with is no reason to keep a mistake to ourselves.
+    let answer = answer.map_err(|unasked| match named.is_empty() {
+        true => unasked,
+        false => load(request.files, color, program).err().unwrap_or(unasked),
     })?;
     if let Ok(page) = serde_json::from_str::<PlanPage>(&answer.body) {
         return Ok(page);
@@ -102,6 +119,18 @@ fn against_process(
             Err(Exit::No)
         }
         Err(_) => Err(text::fail(answer.body.trim(), Exit::Unreachable)),
+    }
+}
+
+/// With questions to clusters the answer takes as long as they may, beside its own time.
+fn patient(args: &PlanArgs) -> AskArgs {
+    let questions = match args.online {
+        true => online::longest(Duration::from_secs(args.question_timeout)),
+        false => Duration::ZERO,
+    };
+    AskArgs {
+        timeout: args.ask.timeout.saturating_add(questions.as_secs()),
+        ..args.ask.clone()
     }
 }
 
@@ -117,7 +146,14 @@ fn process_text(page: &PlanPage, color: ColorChoice) -> String {
     for route in &page.paused {
         words += &format!("\nroute {route} is paused by hand; its changes hold when it is resumed");
     }
-    words
+    words + &online_text(page.online.as_ref())
+}
+
+fn online_text(online: Option<&Ahead>) -> String {
+    let touched = online.filter(|ahead| !ahead.flows.is_empty());
+    touched.map_or_else(String::new, |ahead| {
+        format!("\n\n{}", answers::lines(ahead))
+    })
 }
 
 fn against_file(
@@ -125,12 +161,19 @@ fn against_file(
     config: Vec<PathBuf>,
     color: ColorChoice,
     program: &Program,
-) -> Result<Report, Exit> {
+) -> Result<FilesPage, Exit> {
     let found = files::find(args.files.clone(), config);
     let wanted = found.map_err(|missing| text::fail(&missing, Exit::No))?;
     let wanted = load(wanted, color, program)?;
     let against = load(args.against.clone(), color, program)?;
-    Ok(Report::from(&Plan::between(Some(&against), &wanted)))
+    let plan = Report::from(&Plan::between(Some(&against), &wanted));
+    let patience = args
+        .online
+        .then(|| Duration::from_secs(args.question_timeout));
+    Ok(FilesPage {
+        online: patience.map(|patience| Ahead::ask(&wanted, &plan, patience)),
+        plan,
+    })
 }
 
 fn load(files: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<Arc<Spec>, Exit> {

@@ -8,6 +8,7 @@ pub mod conform;
 pub mod defaults;
 pub mod diagnostic;
 pub mod document;
+pub mod door;
 pub mod effective;
 pub mod events;
 pub mod explain;

@@ -42,10 +42,26 @@ pub struct Answers {
     pub now_ms: i64,
 }
 
+impl Answers {
+    /// Whether every cluster answered every question, if only with a no.
+    pub fn is_complete(&self) -> bool {
+        self.clusters.values().all(|heard| match heard {
+            Ok(facts) => facts.unanswered.values().all(|(code, _)| is_right(*code)),
+            Err(_) => false,
+        })
+    }
+}
+
 /// A cluster that answered.
 struct Line {
     asker: Arc<Asker>,
     facts: ClusterFacts,
+}
+
+/// What [`ask()`] takes at most: its rounds one after the other, in which coordinators get twice the
+/// time, and the waits around them.
+pub fn longest(patience: Duration) -> Duration {
+    patience * 5 + OTHERS + FAREWELL
 }
 
 /// Asks every cluster that a route of `spec` uses. No question takes longer than `patience`, and a

@@ -1,8 +1,10 @@
-//! Questions to the clusters of a configuration, and what the answers mean: `mirror check --online`.
+//! Questions to the clusters of a configuration, and what the answers mean: `mirror check --online`,
+//! `mirror plan --online`.
 //!
 //! [`ask()`] asks; nothing is created, joined or committed by it. What it heard ([`facts`]) is judged by
 //! pure functions.
 
+pub mod ahead;
 pub mod arrivals;
 pub mod ask;
 pub mod facts;
@@ -13,7 +15,8 @@ mod pending;
 pub mod position;
 pub mod trouble;
 
-pub use ask::{Answers, ask};
+pub use ahead::Ahead;
+pub use ask::{Answers, ask, longest};
 pub use judge::{Finding, judge};
 
 use crate::config::diagnostic::Code;

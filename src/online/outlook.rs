@@ -4,11 +4,11 @@ use crate::online::ask::Answers;
 use crate::online::facts::{ClusterFacts, Question};
 use crate::online::needs::{Creation, FlowNeeds};
 use crate::online::position::{Begin, Positions};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a flow has before it, as far as the clusters said.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outlook {
     /// The route.
     pub route: String,
@@ -33,7 +33,7 @@ pub struct Outlook {
 }
 
 /// A topic that would be created.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicCreated {
     /// Its name.
     pub topic: String,
@@ -44,7 +44,7 @@ pub struct TopicCreated {
 }
 
 /// A topic that would be grown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicGrown {
     /// Its name.
     pub topic: String,
@@ -55,7 +55,7 @@ pub struct TopicGrown {
 }
 
 /// Where the partitions of a flow begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begins {
     /// At committed positions.
     pub committed: usize,
@@ -70,7 +70,7 @@ pub struct Begins {
 }
 
 /// What is to be caught up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behind {
     /// Records: offsets, so no more than that.
     pub records: u64,

@@ -493,6 +493,45 @@ fn what_topics_groups_and_positions_say_is_found_and_found_no_more() {
         .collect();
     assert_eq!(made, ["on-letters", "on-new"]);
 
+    // The same as a plan has it: of the routes that are new only.
+    let was = first.file();
+    let plan = setup.ask(&[
+        "plan",
+        "--online",
+        "--format",
+        "json",
+        "--against",
+        was.to_str().unwrap(),
+    ]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+    let flows = plan["online"]["flows"].as_array().expect("flows");
+    let flow = |route: &str| flows.iter().find(|f| f["route"] == route);
+    assert_eq!(flow("gap"), None, "{plan:#}");
+    assert_eq!(flow("fine").unwrap()["behind"]["records"], 20);
+    assert!(flow("fine").unwrap()["behind"]["bytes"].as_u64() > Some(20));
+    assert_eq!(flow("few-grown").unwrap()["grows"][0]["to"], 6);
+
+    // And against a process, which asks by itself.
+    let idle = Setup::new(clusters(), json!({ "idle": plain("on-not-there") }));
+    let process = idle.run(&[]);
+    wait::until("the process answers", ASK, || process.status().is_some());
+    idle.write(
+        clusters(),
+        json!({ "idle": plain("on-not-there"), "fine": plain("on-fine"), "made": plain("on-new") }),
+    );
+    let plan = idle.ask(&["plan", "--online", "--exit-code", "--format", "json"]);
+    assert_eq!(plan.status.code(), Some(4));
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+    let online = &plan["online"];
+    assert_eq!(online["complete"], true, "{plan:#}");
+    let (fine, made) = (&online["flows"][0], &online["flows"][1]);
+    assert_eq!(fine["behind"]["records"], 20, "{plan:#}");
+    let created = json!([{ "topic": "on-new", "partitions": 4, "replication_factor": null }]);
+    assert_eq!(made["creates"], created, "{plan:#}");
+    assert_eq!(process.terminate().code(), Some(0));
+    let after = (everything(&from, &groups), everything(&to, &[]));
+    assert_eq!(before, after, "nothing is touched by plans");
+
     // Put right, nothing of it is found any more.
     member.unsubscribe();
     drop(member);

@@ -96,7 +96,7 @@ impl Setup {
         self.folder.path()
     }
 
-    fn file(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
         self.folder.path().join("mirror.yaml")
     }
 
