@@ -98,7 +98,7 @@ fn what_is_not_as_wanted_says_what_it_is() {
     for (test, said) in [
         (
             "in: [{ topic: orders, value: { a: 1 } }], out: [{ value: { a: 2 } }]",
-            "record 1, value: {\n  \"a\": 2,\n} | {\n  \"a\": 1,\n}",
+            "record 1, value: {\n  \"a\": 2\n} | {\n  \"a\": 1\n}",
         ),
         (
             "in: [{ topic: orders, value: { a: 1.0 } }], out: [{ value: '{\"a\":1}' }]",

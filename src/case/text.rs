@@ -4,6 +4,7 @@ use super::compare::Difference;
 use super::coverage::Coverage;
 use super::run::{CaseResult, Report, Verdict};
 use crate::config::render::Colour;
+use crate::trial::json::Json;
 use similar::{ChangeTag, TextDiff};
 use std::fmt::Write;
 
@@ -119,7 +120,8 @@ impl Writer {
     /// What differs, line by line: `-` is expected, `+` is what came.
     fn difference(&mut self, difference: &Difference) {
         self.line(&format!("      {} (- expected, + got)", difference.what));
-        let diff = TextDiff::from_lines(&difference.expected, &difference.got);
+        let (expected, got) = (lines(&difference.expected), lines(&difference.got));
+        let diff = TextDiff::from_lines(&expected, &got);
         let mut lines = 0;
         for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if index > 0 {
@@ -162,6 +164,14 @@ impl Writer {
             let fate = outcome.fate.words(&result.steps);
             self.line(&format!("      {from} {fate}{outputs}"));
         }
+    }
+}
+
+/// A text for a comparison line by line. One that was laid out as JSON is laid out for that.
+fn lines(text: &str) -> String {
+    match Json::parse(text) {
+        Some(json) if json.pretty() == text => json.line_by_line(),
+        _ => text.to_owned(),
     }
 }
 

@@ -130,11 +130,18 @@ impl Json {
         }
     }
 
-    /// Over several lines, for a comparison line by line: the last member has its comma too, so that a
-    /// member that comes or goes changes no line but its own. YAML takes it as it is.
+    /// Over several lines.
     pub(crate) fn pretty(&self) -> String {
         let mut out = String::new();
-        self.write(Some(0), &mut out);
+        self.write(Layout::Lines(0, LastComma::Absent), &mut out);
+        out
+    }
+
+    /// Over several lines, for a comparison line by line: the last member has its comma too, so that a
+    /// member that comes or goes changes no line but its own.
+    pub(crate) fn line_by_line(&self) -> String {
+        let mut out = String::new();
+        self.write(Layout::Lines(0, LastComma::Written), &mut out);
         out
     }
 
@@ -142,22 +149,68 @@ impl Json {
     #[cfg(test)]
     fn compact(&self) -> String {
         let mut out = String::new();
-        self.write(None, &mut out);
+        self.write(Layout::OneLine, &mut out);
         out
     }
 
-    fn write(&self, indent: Option<usize>, out: &mut String) {
+    fn write(&self, layout: Layout, out: &mut String) {
         match self {
             Self::Word(word) => out.push_str(word),
             Self::Text(text) => out.push_str(&quoted(text)),
             Self::List(items) => {
                 let items = items.iter().map(|item| (None, item));
-                write_all(('[', ']'), items, indent, out);
+                write_all(('[', ']'), items, layout, out);
             }
             Self::Map(members) => {
                 let members = members.iter().map(|(name, value)| (Some(name), value));
-                write_all(('{', '}'), members, indent, out);
+                write_all(('{', '}'), members, layout, out);
             }
+        }
+    }
+}
+
+/// How JSON is laid out.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Without white space.
+    #[cfg(test)]
+    OneLine,
+    /// Each member on a line of its own, indented so far.
+    Lines(usize, LastComma),
+}
+
+/// Whether a comma stands behind the last member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastComma {
+    Written,
+    Absent,
+}
+
+impl Layout {
+    fn inner(self) -> Self {
+        match self {
+            #[cfg(test)]
+            Self::OneLine => self,
+            Self::Lines(indent, last) => Self::Lines(indent + 2, last),
+        }
+    }
+
+    fn break_line(self, out: &mut String) {
+        match self {
+            #[cfg(test)]
+            Self::OneLine => {}
+            Self::Lines(indent, _) => {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+            }
+        }
+    }
+
+    fn gap(self) -> &'static str {
+        match self {
+            #[cfg(test)]
+            Self::OneLine => "",
+            Self::Lines(..) => " ",
         }
     }
 }
@@ -165,37 +218,27 @@ impl Json {
 fn write_all<'j>(
     (open, close): (char, char),
     members: impl ExactSizeIterator<Item = (Option<&'j String>, &'j Json)>,
-    indent: Option<usize>,
+    layout: Layout,
     out: &mut String,
 ) {
     out.push(open);
-    let none = members.len() == 0;
-    let inner = indent.map(|indent| indent + 2);
+    let count = members.len();
+    let inner = layout.inner();
+    let closes = matches!(layout, Layout::Lines(_, LastComma::Written));
     for (index, (name, value)) in members.enumerate() {
-        if index > 0 && indent.is_none() {
-            out.push(',');
-        }
-        break_line(inner, out);
+        inner.break_line(out);
         if let Some(name) = name {
-            let gap = if inner.is_some() { " " } else { "" };
-            let _ = write!(out, "{}:{gap}", quoted(name));
+            let _ = write!(out, "{}:{}", quoted(name), layout.gap());
         }
         value.write(inner, out);
-        if indent.is_some() {
+        if index + 1 < count || closes {
             out.push(',');
         }
     }
-    if !none {
-        break_line(indent, out);
+    if count > 0 {
+        layout.break_line(out);
     }
     out.push(close);
-}
-
-fn break_line(indent: Option<usize>, out: &mut String) {
-    if let Some(indent) = indent {
-        out.push('\n');
-        out.extend(std::iter::repeat_n(' ', indent));
-    }
 }
 
 fn quoted(text: &str) -> String {
@@ -271,6 +314,10 @@ mod tests {
         assert_eq!(json("[]").pretty(), "[]");
         assert_eq!(
             json(r#"{"a":[1]}"#).pretty(),
+            "{\n  \"a\": [\n    1\n  ]\n}"
+        );
+        assert_eq!(
+            json(r#"{"a":[1]}"#).line_by_line(),
             "{\n  \"a\": [\n    1,\n  ],\n}"
         );
     }

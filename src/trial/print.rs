@@ -186,7 +186,7 @@ fn moment(ms: Option<i64>) -> String {
 fn pretty(record: &Snapshot, other: &Snapshot) -> String {
     let mut lines = lines(record, "");
     if let (Some(value), Some(_)) = (as_json(&record.value), as_json(&other.value)) {
-        let value = format!("value      {}", value.pretty());
+        let value = format!("value      {}", value.line_by_line());
         if let Some(line) = lines.iter_mut().find(|line| line.starts_with("value ")) {
             *line = value;
         }
