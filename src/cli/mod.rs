@@ -5,6 +5,7 @@
 use crate::config::interpolate::{Allowed, Unset, Variables};
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ mod ask;
 pub mod check;
 mod explain;
 mod files;
+mod follow;
 mod graph;
 mod init;
 pub mod link;
@@ -360,6 +362,23 @@ pub struct VerifyArgs {
     /// How the result looks
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub format: OutputFormat,
+    /// Go on until it is stopped: again and again what was committed since the last time, a line for each
+    #[arg(long, conflicts_with = "until")]
+    pub follow: bool,
+    /// How often, with --follow
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = every, requires = "follow")]
+    pub every: Duration,
+    /// Serve /metrics at this address, with --follow
+    #[arg(long, value_name = "HOST:PORT", requires = "follow")]
+    pub listen: Option<SocketAddr>,
+}
+
+fn every(text: &str) -> Result<Duration, String> {
+    match crate::config::units::duration(text) {
+        Ok(every) if every.is_zero() => Err("it is longer than nothing".to_owned()),
+        Ok(every) => Ok(every),
+        Err(error) => Err(format!("{error}: {}", error.help)),
+    }
 }
 
 /// Arguments of `pause` and `resume`.

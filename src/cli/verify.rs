@@ -1,9 +1,12 @@
 //! `mirror verify`: compares source and target, record by record.
 
-use super::{ColorChoice, LoadRequest, NoDataLoss, OutputFormat, Program, VerifyArgs, files, text};
-use crate::config::spec::{Name, Spec};
+use super::{
+    ColorChoice, LoadRequest, NoDataLoss, OutputFormat, Program, VerifyArgs, files, follow, text,
+};
+use crate::config::spec::{ClusterSpec, Name, Spec};
 use crate::exit::Exit;
 use crate::logging::{Colour, Screen};
+use crate::verify::audit::Audit;
 use crate::verify::report::{Report, line};
 use crate::verify::{self, From, Options, Progress, Unasked, Until};
 use std::io::IsTerminal;
@@ -36,15 +39,28 @@ pub(super) fn verify(
         );
         return text::fail(&words, Exit::No);
     };
+    let is_meant = |target: &&Arc<ClusterSpec>| {
+        let wanted = args.target.as_ref();
+        wanted.is_none_or(|wanted| *wanted == target.name.as_str())
+    };
+    let targets: Vec<&Arc<ClusterSpec>> = route.targets.iter().filter(is_meant).collect();
+    if targets.is_empty() {
+        let known: Vec<&str> = route.targets.iter().map(|t| t.name.as_str()).collect();
+        let words = format!(
+            "route {} has no such target; its targets: {}",
+            args.route,
+            known.join(", ")
+        );
+        return text::fail(&words, Exit::No);
+    }
+    if args.follow {
+        let audit = |target: &Arc<ClusterSpec>| {
+            Audit::new(&spec.group, route, &target.name, options.clone())
+        };
+        return follow::follow(targets.into_iter().map(audit).collect(), args);
+    }
     let mut exit = Exit::Done;
-    for target in &route.targets {
-        if args
-            .target
-            .as_ref()
-            .is_some_and(|wanted| *wanted != target.name.as_str())
-        {
-            continue;
-        }
+    for target in targets {
         let progress = Arc::new(Progress::default());
         let shown = show(&progress);
         let result = verify::verify(&spec.group, route, &target.name, &options, &progress);

@@ -217,10 +217,71 @@ impl Tally {
         self.overruns += overruns;
     }
 
+    /// What came after `earlier`, a state of the same tally. One that went down since, as a repeat that turned out to
+    /// be a record of its own, is 0.
+    pub fn since(&self, earlier: &Tally) -> Tally {
+        let since = |now: u64, then: u64| now.saturating_sub(then);
+        Tally {
+            matched: since(self.matched, earlier.matched),
+            repeated: since(self.repeated, earlier.repeated),
+            missing: since(self.missing, earlier.missing),
+            extra: since(self.extra, earlier.extra),
+            altered: since(self.altered, earlier.altered),
+            reordered: since(self.reordered, earlier.reordered),
+            moved: since(self.moved, earlier.moved),
+            compacted: since(self.compacted, earlier.compacted),
+            expired: since(self.expired, earlier.expired),
+            older: since(self.older, earlier.older),
+            before_start: since(self.before_start, earlier.before_start),
+            overruns: since(self.overruns, earlier.overruns),
+        }
+    }
+
     /// Records that should be otherwise.
     pub fn differences(&self) -> u64 {
         self.missing + self.extra + self.altered + self.reordered + self.moved
     }
+}
+
+/// Records and the sum of their fingerprints, which is the same in whatever order they come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub records: u64,
+    /// The sum of 64 bits of each fingerprint, modulo 2^64.
+    pub hash: u64,
+}
+
+impl Sum {
+    fn count(&mut self, print: &Print) {
+        self.records += 1;
+        // The lower half is as good as any: it is of SHA-256.
+        self.hash = self.hash.wrapping_add(print.whole as u64);
+    }
+
+    /// What came after `earlier`, a state of the same sum.
+    pub fn since(&self, earlier: &Sum) -> Sum {
+        Sum {
+            records: self.records.saturating_sub(earlier.records),
+            hash: self.hash.wrapping_sub(earlier.hash),
+        }
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Sum) {
+        self.records += other.records;
+        self.hash = self.hash.wrapping_add(other.hash);
+    }
+}
+
+/// What was judged at both ends, each record once: repeats, and what need not be there, are not in it. The ends are
+/// equal where nothing is missing, extra or altered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// What the source makes.
+    pub source: Sum,
+    /// What stands at the target.
+    pub target: Sum,
 }
 
 /// An open expectation, in the order in which it came.
@@ -268,6 +329,7 @@ pub struct Comparison {
     oldest: Vec<Option<i64>>,
     arrivals: u64,
     tally: Tally,
+    ends: Ends,
     differences: Vec<Difference>,
 }
 
@@ -293,6 +355,7 @@ impl Comparison {
             required: 0,
             arrivals: 0,
             tally: Tally::default(),
+            ends: Ends::default(),
             differences: Vec::new(),
         }
     }
@@ -300,6 +363,11 @@ impl Comparison {
     /// What came out so far.
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// What was judged so far, at both ends.
+    pub fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Takes the differences found since the last call.
@@ -337,6 +405,8 @@ impl Comparison {
         if self.take_repeat(&expected.print) {
             self.tally.repeated -= 1;
             self.tally.matched += 1;
+            self.ends.source.count(&expected.print);
+            self.ends.target.count(&expected.print);
             return self.remember(expected.print.whole);
         }
         if let Some(found) = self.take_stranger(&expected.print) {
@@ -386,19 +456,42 @@ impl Comparison {
             .push_back(self.arrivals);
     }
 
-    /// Everything was told: what is left is judged.
-    pub fn finish(&mut self) {
+    /// From now on every record below these offsets, one for each source partition, has to be there.
+    pub fn require(&mut self, below: &[i64]) {
+        for open in self.open.values_mut() {
+            let due = below.get(open.expected.stream as usize);
+            if due.is_some_and(|due| open.expected.offset < *due)
+                && open.expected.need == Need::Optional
+            {
+                open.expected.need = Need::Required;
+                self.required += 1;
+            }
+        }
+    }
+
+    /// Both sides were told as far as they go: what has to be there and what nobody expected is judged. What may still
+    /// come stays open.
+    pub fn settle(&mut self) {
         self.pair_altered();
-        self.required = 0;
-        for open in std::mem::take(&mut self.open).into_values() {
-            self.judge_open(&open);
+        let is_due = |(number, open): (&u64, &Open)| {
+            (open.expected.need == Need::Required).then_some(*number)
+        };
+        let due: Vec<u64> = self.open.iter().filter_map(is_due).collect();
+        for number in due {
+            if let Some(open) = self.remove_open(number) {
+                self.judge_open(&open);
+            }
         }
         for found in std::mem::take(&mut self.strangers).into_values() {
             self.judge_stranger(found);
         }
-        self.open_by_print.clear();
-        self.open_by_key.clear();
         self.strangers_by_print.clear();
+        self.strangers_in_a_row = 0;
+        let open = &self.open;
+        self.open_by_key.retain(|_, numbers| {
+            numbers.retain(|number| open.contains_key(number));
+            !numbers.is_empty()
+        });
     }
 
     fn note_age(&mut self, found: &Found) {
@@ -443,6 +536,8 @@ impl Comparison {
     fn meet(&mut self, open: Open, found: Found) {
         let expected = open.expected;
         self.tally.matched += 1;
+        self.ends.source.count(&expected.print);
+        self.ends.target.count(&found.print);
         if let Some(should) = expected.shelf.filter(|should| *should != found.shelf) {
             self.tally.moved += 1;
             self.differences.push(Difference::Moved {
@@ -547,7 +642,9 @@ impl Comparison {
         let oldest = self.open.first_key_value().map(|(number, _)| *number);
         if let Some(open) = oldest.and_then(|number| self.remove_open(number)) {
             self.tally.overruns += 1;
-            self.judge_open(&open);
+            if open.expected.need == Need::Required {
+                self.judge_open(&open);
+            }
         }
     }
 
@@ -572,9 +669,6 @@ impl Comparison {
     /// What becomes of an expectation whose record did not appear.
     fn judge_open(&mut self, open: &Open) {
         let expected = &open.expected;
-        if expected.need == Need::Optional {
-            return;
-        }
         let counted = match () {
             // A deletion that nobody needs any more goes, too.
             () if self.may_be_compacted(expected) && expected.print.body == Body::Tombstone => {
@@ -584,6 +678,7 @@ impl Comparison {
             () if self.is_before_start(open) => &mut self.tally.before_start,
             () => {
                 self.tally.missing += 1;
+                self.ends.source.count(&expected.print);
                 return self.differences.push(Difference::Missing {
                     stream: expected.stream,
                     offset: expected.offset,
@@ -644,6 +739,7 @@ impl Comparison {
             return;
         }
         self.tally.extra += 1;
+        self.ends.target.count(&found.print);
         self.differences.push(Difference::Extra {
             shelf: found.shelf,
             found_at: found.offset,
@@ -691,6 +787,8 @@ impl Comparison {
             };
             self.remove_open(number);
             self.tally.altered += 1;
+            self.ends.source.count(&open.expected.print);
+            self.ends.target.count(&found.print);
             self.differences.push(Difference::Altered {
                 stream: open.expected.stream,
                 offset: open.expected.offset,

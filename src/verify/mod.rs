@@ -9,8 +9,12 @@
 //! - [`compare`]: the comparison itself, pure
 //! - [`print`]: what makes two records the same
 //! - [`report`]: what came out
+//! - [`audit`]: the same again and again, from where it stood
+//! - [`ledger`]: what audits have found, as metrics
 
+pub mod audit;
 pub mod compare;
+pub mod ledger;
 pub mod print;
 pub mod report;
 pub mod survey;
@@ -23,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use survey::{Survey, Unit};
+use unit::{Readers, Standing};
 
 /// What is compared, and how.
 #[derive(Clone, Debug)]
@@ -104,44 +109,49 @@ pub fn verify(
         .target_total
         .fetch_add(survey.target_offsets(), Ordering::Relaxed);
     let mut report = Report::new(&survey, options);
-    let units = Mutex::new(survey.units.iter().collect::<VecDeque<&Unit>>());
-    let results = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..options.parallel.clamp(1, survey.units.len().max(1)) {
-            scope.spawn(|| {
-                let work = || compare_all(&survey, &units, options, progress, &results);
-                let outcome = work();
-                if let Err(unasked) = outcome {
-                    lock(&results).push(Err(unasked));
-                    // Nothing can be said any more: the others end after the unit at hand.
-                    lock(&units).clear();
-                }
-            });
-        }
+    let units = survey.units.iter().collect();
+    let results = each_of(&survey, units, options, |readers, unit: &Unit| {
+        let mut standing = Standing::new(unit, options.window);
+        unit::compare(&survey, unit, readers, options, progress, &mut standing)
     });
-    for result in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for result in results {
         report.add(&survey, result?);
     }
     Ok(report)
 }
 
-type Results = Mutex<Vec<Result<unit::Outcome, Unasked>>>;
-
-fn compare_all(
+/// Takes all of `work` in turn, so much of it at a time as the options say, each thread with readers of its own. After
+/// the first failure nothing more is begun.
+fn each_of<W: Send, R: Send>(
     survey: &Survey,
-    units: &Mutex<VecDeque<&Unit>>,
+    work: Vec<W>,
     options: &Options,
-    progress: &Progress,
-    results: &Results,
-) -> Result<(), Unasked> {
-    let readers = unit::Readers::connect(survey)?;
-    loop {
-        let Some(unit) = lock(units).pop_front() else {
-            return Ok(());
-        };
-        let outcome = unit::compare(survey, unit, &readers, options, progress)?;
-        lock(results).push(Ok(outcome));
-    }
+    take: impl Fn(&Readers, W) -> Result<R, Unasked> + Sync,
+) -> Vec<Result<R, Unasked>> {
+    let threads = options.parallel.clamp(1, work.len().max(1));
+    let work = Mutex::new(VecDeque::from(work));
+    let results = Mutex::new(Vec::new());
+    let go_on = || -> Result<(), Unasked> {
+        let readers = Readers::connect(survey)?;
+        loop {
+            let Some(next) = lock(&work).pop_front() else {
+                return Ok(());
+            };
+            let result = take(&readers, next)?;
+            lock(&results).push(Ok(result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                if let Err(unasked) = go_on() {
+                    lock(&results).push(Err(unasked));
+                    lock(&work).clear();
+                }
+            });
+        }
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

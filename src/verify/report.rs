@@ -202,19 +202,7 @@ impl Report {
             };
             return format!("equal, {scope}: {} records", tally.matched);
         }
-        let kinds = [
-            (tally.missing, "missing"),
-            (tally.altered, "altered"),
-            (tally.reordered, "reordered"),
-            (tally.moved, "in another partition"),
-            (tally.extra, "extra"),
-        ];
-        let words: Vec<String> = kinds
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, kind)| format!("{count} {kind}"))
-            .collect();
-        format!("different: {}", words.join(", "))
+        format!("different: {}", differing(&tally))
     }
 
     /// The whole report as JSON.
@@ -247,14 +235,40 @@ impl Report {
     }
 }
 
+/// How many differ in which way.
+pub fn differing(tally: &Tally) -> String {
+    let kinds = [
+        (tally.missing, "missing"),
+        (tally.altered, "altered"),
+        (tally.reordered, "reordered"),
+        (tally.moved, "in another partition"),
+        (tally.extra, "extra"),
+    ];
+    let words: Vec<String> = kinds
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{count} {kind}"))
+        .collect();
+    words.join(", ")
+}
+
 fn row_json(row: &Row) -> Value {
-    let tally = &row.tally;
+    let mut object = tally_json(&row.tally);
+    for (name, count) in [
+        ("partitions", row.partitions),
+        ("source_read", row.source_read),
+        ("target_read", row.target_read),
+        ("dropped", row.dropped),
+        ("failed", row.failed),
+    ] {
+        object[name] = json!(count);
+    }
+    object
+}
+
+/// What was counted, as JSON.
+pub fn tally_json(tally: &Tally) -> Value {
     json!({
-        "partitions": row.partitions,
-        "source_read": row.source_read,
-        "target_read": row.target_read,
-        "dropped": row.dropped,
-        "failed": row.failed,
         "matched": tally.matched,
         "repeated": tally.repeated,
         "missing": tally.missing,
@@ -281,7 +295,8 @@ fn kind(what: &Difference) -> &'static str {
     }
 }
 
-fn told_json(told: &Told) -> Value {
+/// A difference, as JSON.
+pub fn told_json(told: &Told) -> Value {
     let mut object = json!({ "kind": kind(&told.what) });
     if let Some((cluster, tp, offset)) = &told.source {
         object["source"] = json!({

@@ -1,6 +1,6 @@
 //! One unit: both sides are read side by side, the source as far ahead as the comparison asks.
 
-use super::compare::{Comparison, Difference, Expected, Found, Need, Shelf, Stream, Tally};
+use super::compare::{Comparison, Difference, Ends, Expected, Found, Need, Shelf, Stream, Tally};
 use super::print::Print;
 use super::survey::{ShelfPlan, StreamPlan, Survey, Unit};
 use super::{Options, Progress, Unasked, Until};
@@ -71,6 +71,8 @@ pub struct Outcome {
     pub failed: u64,
     /// What the comparison counted.
     pub tally: Tally,
+    /// The sums of both ends.
+    pub ends: Ends,
     /// The differences that are told one by one.
     pub differences: Vec<Told>,
 }
@@ -86,21 +88,56 @@ pub struct Told {
     pub target: Option<(TopicPartition, Option<i64>)>,
 }
 
-/// Compares one unit.
+/// How far the comparison of a unit is: where each log is read on, and what is remembered of what was read.
+pub struct Standing {
+    comparison: Comparison,
+    /// The next offset of each source partition.
+    pub streams: Vec<i64>,
+    /// The next offset of each target partition.
+    pub shelves: Vec<i64>,
+}
+
+impl Standing {
+    /// Nothing of `unit` was read yet.
+    pub fn new(unit: &Unit, window: usize) -> Self {
+        Self {
+            comparison: Comparison::new(
+                unit.streams.iter().map(|s| s.facts).collect(),
+                unit.shelves.iter().map(|s| s.facts).collect(),
+                window,
+            ),
+            streams: unit.streams.iter().map(|s| s.from).collect(),
+            shelves: unit.shelves.iter().map(|s| s.from).collect(),
+        }
+    }
+}
+
+/// Compares one unit, from where `standing` is to the ends that the survey found; what has to be at the target by then,
+/// and what nobody expected, is judged. What came out counts from this call.
 ///
 /// # Errors
-/// A cluster that is silent for too long or refuses.
+/// A cluster that is silent for too long or refuses. `standing` is where it was then, and can go on.
 pub fn compare(
     survey: &Survey,
     unit: &Unit,
     readers: &Readers,
     options: &Options,
     progress: &Progress,
+    standing: &mut Standing,
 ) -> Result<Outcome, Unasked> {
-    let mut work = Work::begin(survey, unit, readers, options, progress)?;
-    work.read_target()?;
-    work.read_required()?;
-    Ok(work.end())
+    let (tally, ends) = (standing.comparison.tally(), standing.comparison.ends());
+    let mut work = Work::begin(survey, unit, readers, options, progress, standing)?;
+    let read = work.read();
+    work.note_positions();
+    read?;
+    let mut outcome = work.outcome;
+    outcome.tally = standing.comparison.tally().since(&tally);
+    let now = standing.comparison.ends();
+    outcome.ends = Ends {
+        source: now.source.since(&ends.source),
+        target: now.target.since(&ends.target),
+    };
+    Ok(outcome)
 }
 
 struct Work<'a> {
@@ -108,7 +145,7 @@ struct Work<'a> {
     unit: &'a Unit,
     options: &'a Options,
     progress: &'a Progress,
-    comparison: Comparison,
+    standing: &'a mut Standing,
     policy: Policy,
     sources: Vec<Side<'a>>,
     target: Side<'a>,
@@ -123,28 +160,25 @@ impl<'a> Work<'a> {
         readers: &'a Readers,
         options: &'a Options,
         progress: &'a Progress,
+        standing: &'a mut Standing,
     ) -> Result<Self, Unasked> {
         let streams = |source: usize| {
-            let numbered = unit.streams.iter().enumerate();
-            numbered.filter(move |(_, s)| s.source == source).map(
-                |(number, s): (usize, &StreamPlan)| Span {
-                    number,
-                    partition: s.partition.clone(),
-                    from: s.from,
-                    end: s.end,
-                },
-            )
-        };
-        let shelves = unit
-            .shelves
-            .iter()
-            .enumerate()
-            .map(|(number, s): (usize, &ShelfPlan)| Span {
+            let numbered = unit.streams.iter().zip(&standing.streams).enumerate();
+            let here = numbered.filter(move |(_, (s, _))| s.source == source);
+            here.map(|(number, (s, next)): (usize, (&StreamPlan, &i64))| Span {
                 number,
                 partition: s.partition.clone(),
-                from: s.from,
+                next: *next,
                 end: s.end,
-            });
+            })
+        };
+        let numbered = unit.shelves.iter().zip(&standing.shelves).enumerate();
+        let shelves = numbered.map(|(number, (s, next)): (usize, (&ShelfPlan, &i64))| Span {
+            number,
+            partition: s.partition.clone(),
+            next: *next,
+            end: s.end,
+        });
         let clusters = survey
             .route
             .sources
@@ -165,24 +199,23 @@ impl<'a> Work<'a> {
             cluster: survey.target.name.clone(),
             detail,
         })?;
+        let target = Side::begin(
+            &survey.target.name,
+            &readers.target,
+            shelves.collect(),
+            options.patience,
+        )?;
+        let required: Vec<i64> = unit.streams.iter().map(|s| s.required).collect();
+        standing.comparison.require(&required);
         Ok(Self {
             survey,
             unit,
             options,
             progress,
-            comparison: Comparison::new(
-                unit.streams.iter().map(|s| s.facts).collect(),
-                unit.shelves.iter().map(|s| s.facts).collect(),
-                options.window,
-            ),
+            standing,
             policy,
             sources,
-            target: Side::begin(
-                &survey.target.name,
-                &readers.target,
-                shelves.collect(),
-                options.patience,
-            )?,
+            target,
             shelves: unit
                 .shelves
                 .iter()
@@ -194,6 +227,27 @@ impl<'a> Work<'a> {
                 ..Outcome::default()
             },
         })
+    }
+
+    /// Reads both sides to the end, and has judged what can be judged then.
+    fn read(&mut self) -> Result<(), Unasked> {
+        self.read_target()?;
+        self.read_required()?;
+        self.standing.comparison.settle();
+        self.tell();
+        Ok(())
+    }
+
+    /// Where each side is read on the next time.
+    fn note_positions(&mut self) {
+        for side in &self.sources {
+            for span in &side.spans {
+                self.standing.streams[span.number] = span.next;
+            }
+        }
+        for span in &self.target.spans {
+            self.standing.shelves[span.number] = span.next;
+        }
     }
 
     /// Reads the target; the source follows as far as is asked for.
@@ -209,14 +263,15 @@ impl<'a> Work<'a> {
                 shelf: shelf as Shelf,
                 offset: record.origin.offset,
             };
-            while self.comparison.wants_more(&found.print) && self.read_source(Stretch::ToTheEnd)? {
-            }
-            self.comparison.find(found);
+            while self.standing.comparison.wants_more(&found.print)
+                && self.read_source(Stretch::ToTheEnd)?
+            {}
+            self.standing.comparison.find(found);
             self.outcome.target_read += 1;
             self.progress.target_read.fetch_add(1, Ordering::Relaxed);
             self.tell();
             if matches!(self.options.until, Until::Time(_))
-                && !self.comparison.is_waiting()
+                && !self.standing.comparison.is_waiting()
                 && self.has_read_required()
             {
                 // Everything that has to be there is; what follows was written later.
@@ -235,19 +290,12 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn end(mut self) -> Outcome {
-        self.comparison.finish();
-        self.tell();
-        self.outcome.tally = self.comparison.tally();
-        self.outcome
-    }
-
     fn has_read_required(&self) -> bool {
         let unit = self.unit;
         self.sources.iter().all(|side| {
-            side.open
+            side.spans
                 .iter()
-                .all(|span| span.next >= unit.streams[span.number].required)
+                .all(|span| span.is_read() || span.next >= unit.streams[span.number].required)
         })
     }
 
@@ -258,10 +306,11 @@ impl<'a> Work<'a> {
         for index in 0..self.sources.len() {
             for _ in 0..STRETCH {
                 let side = &mut self.sources[index];
-                let wanted = |span: &Open| {
-                    stretch == Stretch::ToTheEnd || span.next < unit.streams[span.number].required
+                let wanted = |span: &Span| {
+                    let to_required = span.next < unit.streams[span.number].required;
+                    !span.is_read() && (stretch == Stretch::ToTheEnd || to_required)
                 };
-                if !side.open.iter().any(wanted) {
+                if !side.spans.iter().any(wanted) {
                     break;
                 }
                 is_left = true;
@@ -291,7 +340,7 @@ impl<'a> Work<'a> {
             self.outcome.dropped += 1;
         }
         for output in &outputs {
-            self.comparison.expect(Expected {
+            self.standing.comparison.expect(Expected {
                 print: Print::of(output, self.unit.stamps),
                 stream: number as Stream,
                 offset,
@@ -319,7 +368,7 @@ impl<'a> Work<'a> {
 
     /// Takes what differs, as much of it as is told one by one.
     fn tell(&mut self) {
-        for what in self.comparison.take_differences() {
+        for what in self.standing.comparison.take_differences() {
             self.progress.differences.fetch_add(1, Ordering::Relaxed);
             if self.outcome.differences.len() < self.options.told {
                 let told = self.named(what);
@@ -389,23 +438,21 @@ enum Stretch {
 struct Span {
     number: usize,
     partition: TopicPartition,
-    from: i64,
+    next: i64,
     end: i64,
 }
 
-/// A partition that is being read.
-struct Open {
-    number: usize,
-    next: i64,
-    end: i64,
+impl Span {
+    fn is_read(&self) -> bool {
+        self.next >= self.end
+    }
 }
 
 /// One cluster while it is read.
 struct Side<'a> {
     cluster: Name,
     reader: &'a Reader,
-    /// Partitions of which something is left.
-    open: Vec<Open>,
+    spans: Vec<Span>,
     numbers: HashMap<TopicPartition, usize>,
     /// The same by the client's own number, which costs no look at a name.
     by_handle: HashMap<(usize, i32), usize>,
@@ -421,10 +468,9 @@ impl<'a> Side<'a> {
         spans: Vec<Span>,
         patience: Duration,
     ) -> Result<Self, Unasked> {
-        let left: Vec<Span> = spans.into_iter().filter(|s| s.from < s.end).collect();
-        let positions: Vec<(TopicPartition, Offset)> = left
-            .iter()
-            .map(|s| (s.partition.clone(), Offset(s.from)))
+        let left = || spans.iter().filter(|span| !span.is_read());
+        let positions: Vec<(TopicPartition, Offset)> = left()
+            .map(|s| (s.partition.clone(), Offset(s.next)))
             .collect();
         reader.read_from(&positions).map_err(|detail| Unasked {
             cluster: cluster.clone(),
@@ -433,18 +479,8 @@ impl<'a> Side<'a> {
         Ok(Self {
             cluster: cluster.clone(),
             reader,
-            numbers: left
-                .iter()
-                .map(|s| (s.partition.clone(), s.number))
-                .collect(),
-            open: left
-                .into_iter()
-                .map(|s| Open {
-                    number: s.number,
-                    next: s.from,
-                    end: s.end,
-                })
-                .collect(),
+            numbers: left().map(|s| (s.partition.clone(), s.number)).collect(),
+            spans,
             by_handle: HashMap::new(),
             patience,
             idle: Duration::ZERO,
@@ -452,7 +488,7 @@ impl<'a> Side<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.open.is_empty()
+        self.spans.iter().all(Span::is_read)
     }
 
     /// The next record below its partition's end, with its partition's number; `None` if there is none for now.
@@ -491,9 +527,9 @@ impl<'a> Side<'a> {
         let offset = FetchedRecord::offset(&fetched);
         // Not of an assignment before this one, and not behind the end.
         let is_wanted = self
-            .open
+            .spans
             .iter()
-            .any(|open| open.number == number && (open.next..open.end).contains(&offset.0));
+            .any(|span| span.number == number && (span.next..span.end).contains(&offset.0));
         self.passed(number, offset.next().0);
         is_wanted.then_some((number, fetched))
     }
@@ -508,12 +544,11 @@ impl<'a> Side<'a> {
         Some(number)
     }
 
-    /// Everything below `offset` of a partition was read.
+    /// Everything below `offset` of a partition was read. What is read behind its end is read again the next time.
     fn passed(&mut self, number: usize, offset: i64) {
-        for open in self.open.iter_mut().filter(|open| open.number == number) {
-            open.next = open.next.max(offset);
+        for span in self.spans.iter_mut().filter(|span| span.number == number) {
+            span.next = span.next.max(offset.min(span.end));
         }
-        self.open.retain(|open| open.next < open.end);
     }
 
     fn unasked(&self, detail: String) -> Unasked {

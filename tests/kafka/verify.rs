@@ -3,8 +3,14 @@
 use crate::support::cluster::{Admin, pair};
 use crate::support::process::{Setup, cluster, route};
 use crate::support::record::Record;
+use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{Load, Writer, field, fill};
 use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command};
+use tempfile::TempDir;
 
 /// A route from the shared source to the shared target.
 fn setup(topics: &str, settings: Value) -> Setup {
@@ -171,6 +177,159 @@ fn each_deliberate_fault_is_told_with_its_offsets() {
     assert!(text.contains("different: 2 missing, 1 altered, 1 reordered, 1 extra"));
 }
 
+/// A running `mirror verify --follow`; killed when it is dropped.
+struct Audit {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Audit {
+    fn start(setup: &Setup, args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = |name| File::create(folder.path().join(name)).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_mirror"))
+            .args([
+                "verify", "copy", "--follow", "--every", "1s", "--format", "json",
+            ])
+            .args(args)
+            .arg("-c")
+            .arg(setup.folder().join("mirror.yaml"))
+            .stdout(open("rounds"))
+            .stderr(open("words"))
+            .spawn()
+            .expect("mirror starts");
+        Self { child, folder }
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).expect("a file")
+    }
+
+    /// The rounds so far, without one that is being written.
+    fn rounds(&self) -> Vec<Value> {
+        let text = self.text("rounds");
+        let lines = text.lines();
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    fn sum(&self, name: &str) -> u64 {
+        self.rounds()
+            .iter()
+            .filter_map(|round| round[name].as_u64())
+            .sum()
+    }
+
+    fn wait_matched(&self, records: u64) {
+        wait::until(&format!("{records} records are matched"), PATIENCE, || {
+            self.sum("matched") >= records
+        });
+    }
+
+    fn metrics(&self) -> String {
+        let words = self.text("words");
+        let address = words
+            .lines()
+            .find_map(|line| line.strip_prefix("metrics at http://"));
+        let address = address.expect("an address").trim_end_matches("/metrics");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").expect("asked");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    fn terminate(mut self) -> Option<i32> {
+        let pid = libc::pid_t::try_from(self.child.id()).expect("a pid");
+        // SAFETY: kill takes two integers; the child is not waited for yet, so the pid is its own.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!(
+                "--- the audit\n{}\n{}",
+                self.text("rounds"),
+                self.text("words")
+            );
+        }
+    }
+}
+
+#[test]
+fn an_audit_follows_kills_and_growth_and_tells_what_nobody_copied() {
+    let pair = pair();
+    let source = pair.source.bootstrap();
+    let admin = Admin::new(&source);
+    let topic = field("verify-audit", 3);
+    admin.create(&topic.topic, 3, &[]);
+    let setup = setup("verify-audit", json!({ "discovery_interval": "1s" }));
+    let load = Load::start(&source, std::slice::from_ref(&topic), 2000);
+    let mut mirror = setup.run(&[]);
+    mirror.wait_delivered("copy", 2000);
+    let audit = Audit::start(&setup, &["--listen", "127.0.0.1:0"]);
+    audit.wait_matched(4000);
+    mirror.wait_in_flight("copy");
+    mirror.kill();
+    let mut mirror = setup.run(&[]);
+    mirror.wait_delivered("copy", 2000);
+    admin.grow(&topic.topic, 5);
+    load.add(field(&topic.topic, 5).only(3..5));
+    mirror.wait_delivered("copy", 8000);
+    let expected = load.stop();
+    mirror.wait_no_lag("copy");
+    assert!(mirror.terminate().success());
+    audit.wait_matched(expected.total());
+    println!(
+        "{} rounds, repeated {}",
+        audit.rounds().len(),
+        audit.sum("repeated")
+    );
+    for round in audit.rounds() {
+        assert_eq!(round["verdict"], "equal", "{round:#}");
+        assert_eq!(round["source_end"], round["target_end"], "{round:#}");
+    }
+    assert_eq!(audit.sum("matched"), expected.total());
+
+    let mut writer = Writer::new(&pair.target.bootstrap());
+    writer.write(&topic, 1, |record| {
+        record.value = Some(b"from nowhere".to_vec())
+    });
+    writer.finish();
+    let different = |round: &Value| round["verdict"] == "different";
+    wait::until("the strange record is told", PATIENCE, || {
+        audit.rounds().iter().any(different)
+    });
+    let rounds = audit.rounds();
+    let told = rounds
+        .iter()
+        .find(|round| different(round))
+        .expect("one differs");
+    assert_eq!(
+        (&told["extra"], &told["differences"][0]["kind"]),
+        (&json!(1), &json!("extra"))
+    );
+    let metrics = audit.metrics();
+    for series in [
+        "mirror_audit_rounds_total{route=\"copy\",target=\"target\",verdict=\"different\"} 1"
+            .to_owned(),
+        format!(
+            "mirror_audit_records_total{{route=\"copy\",target=\"target\",outcome=\"matched\"}} {}",
+            expected.total()
+        ),
+        "mirror_audit_round_hash{route=\"copy\",target=\"target\",end=\"target\"}".to_owned(),
+    ] {
+        assert!(metrics.contains(&series), "{series} is not in\n{metrics}");
+    }
+    assert_eq!(audit.terminate(), Some(1), "something differed");
+}
+
 #[test]
 fn a_cluster_that_is_away_is_no_difference() {
     let clusters =
@@ -181,6 +340,9 @@ fn a_cluster_that_is_away_is_no_difference() {
     );
     let output = setup.ask(&["verify", "copy", "--timeout", "2"]);
     assert_eq!(output.status.code(), Some(5));
+    let nobody = setup.ask(&["verify", "copy", "--target", "source"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("its targets: target"));
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(
         words.contains("nothing can be said: cluster source:"),

@@ -60,7 +60,7 @@ fn compare(mut comparison: Comparison, source: Vec<Expected>, target: Vec<Found>
         comparison.find(found);
     }
     source.for_each(|next| comparison.expect(next));
-    comparison.finish();
+    comparison.settle();
     comparison
 }
 
@@ -127,6 +127,70 @@ fn a_record_that_is_left_out_is_missing_with_its_offset() {
 }
 
 #[test]
+fn both_ends_sum_up_to_the_same_whatever_the_order_of_repeats() {
+    let ends = one(0..6, &copies(&[0, 1, 2, 3, 1, 2, 3, 4, 5])).ends();
+    assert_eq!(ends, one(0..6, &copies(&[0, 1, 2, 3, 4, 5])).ends());
+    assert_eq!((ends.source.records, ends.source), (6, ends.target));
+    let lost = one(0..6, &copies(&[0, 1, 2, 4, 5])).ends();
+    assert_eq!((lost.source.records, lost.target.records), (6, 5));
+    let mut altered = copies(&[0, 1, 2]);
+    altered[1] = named("0:1", "w", 1);
+    let ends = one(0..3, &altered).ends();
+    assert_eq!((ends.source.records, ends.target.records), (3, 3));
+    assert_ne!(ends.source.hash, ends.target.hash);
+}
+
+#[test]
+fn what_may_still_come_stays_open_until_it_has_to_be_there() {
+    let mut comparison = Comparison::new(vec![WHOLE], vec![KEPT], 100);
+    let may = |offset| Expected {
+        need: Need::Optional,
+        ..expected(0, offset)
+    };
+    (0..6).for_each(|offset| comparison.expect(may(offset)));
+    shelf(&copies(&[0, 1]))
+        .into_iter()
+        .for_each(|found| comparison.find(found));
+    comparison.require(&[2]);
+    comparison.settle();
+    assert_eq!(
+        (comparison.tally().matched, comparison.tally().differences()),
+        (2, 0)
+    );
+    // The mirror was killed, and begins again at its commit: a repeat of the round before.
+    for (offset, print) in (2..).zip(copies(&[1, 2, 4, 5])) {
+        comparison.find(Found {
+            print,
+            shelf: 0,
+            offset,
+        });
+    }
+    comparison.require(&[5]);
+    assert!(comparison.is_waiting());
+    comparison.settle();
+    let tally = comparison.tally();
+    assert_eq!((tally.matched, tally.repeated, tally.missing), (5, 1, 1));
+    let missing = Difference::Missing {
+        stream: 0,
+        offset: 3,
+        shelf: Some(0),
+    };
+    assert_eq!(comparison.take_differences(), [missing]);
+}
+
+#[test]
+fn what_all_others_have_overtaken_is_missing_before_anything_has_to_be_there() {
+    let comparison = Comparison::new(vec![WHOLE], vec![KEPT], 10);
+    let source = (0..40).map(|offset| Expected {
+        need: Need::Optional,
+        ..expected(0, offset)
+    });
+    let target: Vec<i64> = (0..40).filter(|offset| *offset != 7).collect();
+    let tally = compare(comparison, source.collect(), shelf(&copies(&target))).tally();
+    assert_eq!((tally.matched, tally.missing), (39, 1));
+}
+
+#[test]
 fn the_last_records_may_not_be_missing_either() {
     assert_eq!(one(0..5, &copies(&[0, 1, 2])).tally().missing, 2);
     let mut comparison = Comparison::new(vec![WHOLE], vec![KEPT], 100);
@@ -134,7 +198,7 @@ fn the_last_records_may_not_be_missing_either() {
         need: Need::Optional,
         ..expected(0, 9)
     });
-    comparison.finish();
+    comparison.settle();
     assert_eq!(
         comparison.tally(),
         Tally::default(),
@@ -195,7 +259,7 @@ fn a_record_in_another_partition_is_moved() {
         shelf: 1,
         offset: 5,
     });
-    comparison.finish();
+    comparison.settle();
     assert_eq!(
         (comparison.tally().moved, comparison.tally().matched),
         (1, 1)
@@ -348,7 +412,7 @@ fn memory_is_bounded_by_the_window() {
         );
     }
     source.for_each(|next| comparison.expect(next));
-    comparison.finish();
+    comparison.settle();
     assert_eq!(
         (comparison.tally().missing, comparison.tally().extra),
         (10_000, 10_000)
