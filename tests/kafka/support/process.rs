@@ -68,13 +68,14 @@ impl Setup {
 
     /// Replaces the file.
     pub fn write(&self, clusters: Value, routes: Value) {
-        let file = json!({
-            "version": 1,
-            "clusters": clusters,
-            "routes": routes,
-            "reload": { "watch": false },
-            "admin": { "listen": format!("127.0.0.1:{}", self.port), "socket": self.folder.path().join("sock") },
-        });
+        self.put(json!({ "clusters": clusters, "routes": routes }));
+    }
+
+    /// Replaces the file by one with these sections, and with what makes its process reachable.
+    pub fn put(&self, mut file: Value) {
+        file["version"] = json!(1);
+        file["reload"] = json!({ "watch": false });
+        file["admin"] = json!({ "listen": format!("127.0.0.1:{}", self.port), "socket": self.folder.path().join("sock") });
         let text = serde_yaml::to_string(&file).expect("YAML");
         fs::write(self.file(), text).expect("the file is written");
     }
@@ -98,6 +99,11 @@ impl Setup {
 
     pub fn file(&self) -> PathBuf {
         self.folder.path().join("mirror.yaml")
+    }
+
+    /// What all its processes logged of one kind of event.
+    pub fn logged(&self, event: &str) -> Vec<Value> {
+        logged(&self.folder.path().join("log"), event)
     }
 
     /// Starts `mirror run` with further arguments.
@@ -174,11 +180,7 @@ impl Mirror {
 
     /// What it logged of one kind of event.
     pub fn logged(&self, event: &str) -> Vec<Value> {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
-        text.lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .filter(|line| line["event"] == event)
-            .collect()
+        logged(&self.log, event)
     }
 
     /// A number of a route, summed over its flows; 0 while there is none.
@@ -285,6 +287,15 @@ fn unchunked(head: &str, body: &str) -> String {
         rest = after.get(size + 2..).unwrap_or("");
     }
     whole
+}
+
+fn logged(log: &Path, event: &str) -> Vec<Value> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines()
+        .filter(|line| line.contains(event))
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["event"] == event)
+        .collect()
 }
 
 fn tail(log: &Path) -> String {

@@ -1,12 +1,13 @@
 //! Writes stamped records to a source: all at once, or going on in the background at a steady rate.
 
-use super::expected::Expected;
+use super::expected::{Expected, Fate, Lane};
 use super::raw;
 use super::record::Record;
 use super::stamp::Stamp;
 use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode;
-use rdkafka::{ClientConfig, ClientContext};
+use rdkafka::{ClientConfig, ClientContext, Message};
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,10 @@ pub struct Field {
     pub partitions: std::ops::Range<i32>,
     /// Bytes of a value that is not empty on purpose.
     pub value_bytes: usize,
+    /// What it does to each record, by number, before it is written.
+    pub change: fn(u64, &mut Record),
+    /// What has to become of a record.
+    pub fate: fn(&Record) -> Fate,
 }
 
 /// Partitions `0..partitions` of `topic`, small values.
@@ -33,6 +38,8 @@ pub fn field(topic: &str, partitions: i32) -> Field {
         topic: topic.to_owned(),
         partitions: 0..partitions,
         value_bytes: 120,
+        change: |_, _| {},
+        fate: |record| Fate::Arrives(record.fingerprint()),
     }
 }
 
@@ -54,11 +61,13 @@ impl Field {
     }
 }
 
-/// Counts what the source took.
+/// Counts what the source took, and where it put it.
 #[derive(Default)]
 struct Tally {
     acked: AtomicU64,
     failed: AtomicU64,
+    /// By topic and partition, in their order.
+    offsets: Mutex<BTreeMap<Lane, Vec<i64>>>,
 }
 
 impl ClientContext for Tally {}
@@ -66,12 +75,15 @@ impl ClientContext for Tally {}
 impl ProducerContext for Tally {
     type DeliveryOpaque = ();
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        let counter = if result.is_ok() {
-            &self.acked
-        } else {
-            &self.failed
+        match result {
+            Err(_) => self.failed.fetch_add(1, Ordering::Relaxed),
+            Ok(message) => {
+                let place = (message.topic().to_owned(), message.partition());
+                let mut offsets = self.offsets.lock().unwrap();
+                offsets.entry(place).or_default().push(message.offset());
+                self.acked.fetch_add(1, Ordering::Relaxed)
+            }
         };
-        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -79,6 +91,8 @@ impl ProducerContext for Tally {
 pub struct Writer {
     producer: BaseProducer<Tally>,
     expected: Expected,
+    /// By topic.
+    labels: BTreeMap<String, String>,
     sent: u64,
 }
 
@@ -99,6 +113,7 @@ impl Writer {
         Self {
             producer,
             expected: Expected::default(),
+            labels: BTreeMap::new(),
             sent: 0,
         }
     }
@@ -120,9 +135,13 @@ impl Writer {
             sequence: self.expected.len_of(&lane),
         };
         let mut record = stamp.record(field.value_bytes);
+        (field.change)(stamp.sequence, &mut record);
         change(&mut record);
         self.send(&raw::name(&field.topic), partition, &record);
-        self.expected.push(&lane, record.fingerprint());
+        if !self.labels.contains_key(&field.topic) {
+            self.labels.insert(field.topic.clone(), lane.0.clone());
+        }
+        self.expected.note(&lane, (field.fate)(&record));
     }
 
     /// `each` more records for every partition of every field, in turn.
@@ -165,8 +184,19 @@ impl Writer {
     ///
     /// # Panics
     /// If it does not take it.
-    pub fn finish(self) -> Expected {
+    pub fn finish(mut self) -> Expected {
         self.settle(Duration::from_secs(60));
+        let offsets = self.producer.context().offsets.lock().unwrap();
+        for ((topic, partition), offsets) in offsets.iter() {
+            let Some(label) = self.labels.get(topic) else {
+                continue;
+            };
+            let lane = (label.clone(), *partition);
+            for offset in offsets {
+                self.expected.placed(&lane, *offset);
+            }
+        }
+        drop(offsets);
         self.expected
     }
 
@@ -236,6 +266,12 @@ impl Load {
     /// Also writes there from now on.
     pub fn add(&self, field: Field) {
         self.shared.fields.lock().unwrap().push(field);
+    }
+
+    /// From now on changes each record of the fields that there are now.
+    pub fn change(&self, change: fn(u64, &mut Record)) {
+        let mut fields = self.shared.fields.lock().unwrap();
+        fields.iter_mut().for_each(|field| field.change = change);
     }
 
     /// Records written so far.

@@ -292,7 +292,7 @@ fn is_named(lane: &Lane, sequence: u64, expected: &Expected, reports: &[&Report]
     reports.iter().any(|report| {
         let may_be = match report.cause {
             Cause::Deleted => expected.is_deleted(lane, sequence),
-            Cause::Refused => true,
+            Cause::Refused => expected.fate(lane, sequence) == Some(Fate::Refused),
         };
         may_be && report.offsets.contains(&offset)
     })
@@ -462,7 +462,22 @@ mod tests {
         let verdict = with_report(&expected, 11..13, Cause::Deleted);
         assert_eq!((verdict.lost, verdict.reported), (2, 0), "{verdict}");
         let verdict = with_report(&expected, 11..13, Cause::Refused);
-        assert_eq!((verdict.lost, verdict.reported), (0, 2), "{verdict}");
+        assert_eq!((verdict.lost, verdict.reported), (2, 0), "{verdict}");
+    }
+
+    #[test]
+    fn only_what_the_target_must_refuse_may_be_named_as_refused() {
+        let mut expected = Expected::default();
+        let fates = [Fate::Arrives(1000), Fate::Refused, Fate::Refused];
+        for (offset, fate) in (10..).zip(fates) {
+            expected.note(&lane(0), fate);
+            expected.placed(&lane(0), offset);
+        }
+        for sequence in 3..5 {
+            expected.push(&lane(0), 1000 + sequence);
+        }
+        let verdict = with_report(&expected, 12..13, Cause::Refused);
+        assert_eq!((verdict.lost, verdict.reported), (1, 1), "{verdict}");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub enum Fate {
     Either(u64, u64),
     /// It does not arrive: a filter drops it.
     LeftOut,
+    /// It does not arrive, since the target does not take it; the mirror names it.
+    Refused,
 }
 
 impl Fate {
@@ -22,7 +24,7 @@ impl Fate {
         match self {
             Self::Arrives(wanted) => Some(fingerprint == wanted),
             Self::Either(one, other) => Some(fingerprint == one || fingerprint == other),
-            Self::LeftOut => None,
+            Self::LeftOut | Self::Refused => None,
         }
     }
 }

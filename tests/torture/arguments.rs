@@ -1,0 +1,60 @@
+//! What the command line says.
+
+/// Seeds that continuous integration runs, and what each is there for.
+const NAMED: [(&str, u64); 4] = [
+    ("brokers and instances are killed", 131),
+    ("the network, a zombie", 132),
+    ("topics and reloads", 133),
+    ("refusals and retention", 134),
+];
+/// For so long each of them is struck.
+const NAMED_SECONDS: u64 = 20;
+/// And each of the others.
+const SECONDS: u64 = 40;
+
+/// Which runs, and how long.
+pub struct Arguments {
+    pub seeds: Vec<u64>,
+    /// For which faults strike; healing and reading to the end come on top.
+    pub seconds: u64,
+    pub plan_only: bool,
+}
+
+impl Arguments {
+    /// # Errors
+    /// If they are wrong.
+    pub fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let (mut count, mut first, mut one, mut seconds, mut plan_only) =
+            (None, 1, None, None, false);
+        while let Some(word) = words.next() {
+            let mut number = || {
+                let text = words.next().ok_or(format!("{word} wants a number"))?;
+                text.parse::<u64>()
+                    .map_err(|e| format!("{word} {text}: {e}"))
+            };
+            match word.as_str() {
+                "--seeds" => count = Some(number()?),
+                "--first" => first = number()?,
+                "--seed" => one = Some(number()?),
+                "--seconds" => seconds = Some(number()?),
+                "--plan" => plan_only = true,
+                _ => {
+                    return Err(format!(
+                        "{word}: not known; --seeds, --first, --seed, --seconds, --plan are"
+                    ));
+                }
+            }
+        }
+        let named = || NAMED.map(|(_, seed)| seed).to_vec();
+        let (seeds, usual) = match (one, count) {
+            (Some(seed), _) => (vec![seed], SECONDS),
+            (None, Some(count)) => ((first..first + count).collect(), SECONDS),
+            (None, None) => (named(), NAMED_SECONDS),
+        };
+        Ok(Self {
+            seeds,
+            seconds: seconds.unwrap_or(usual),
+            plan_only,
+        })
+    }
+}
