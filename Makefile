@@ -5,13 +5,18 @@ CARGO ?= cargo
 ALL := --workspace --locked --features sandbox
 # How many of the tests against real Kafka run at a time; each has clusters of its own.
 KAFKA_TEST_THREADS ?= 1
+# How many seeds `make torture` runs, from which on, or which one; for how many seconds each is struck.
+SEEDS ?=
+FIRST ?=
+SEED ?=
+SECONDS ?=
 # Passed on to the programs: make kafka-up ARGS='--brokers 3'
 ARGS ?=
 
 .DEFAULT_GOAL := help
 # One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
+.PHONY: help demo test torture fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -23,6 +28,11 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --lib --bins --test fast --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+	$(CARGO) test $(ALL) --test torture
+
+torture: setup-test ## Faults from seeds on real Kafka: make torture SEEDS=100; one again: make torture SEED=17
+	$(CARGO) test $(ALL) --test torture -- $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz ARGS='--seed 2 --keep tests/corpus'
 	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)

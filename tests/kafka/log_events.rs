@@ -271,7 +271,7 @@ fn replaced(topic: &str, shape: Shape, how: Replaced) {
         let text = partition["reason"]["text"].as_str().unwrap_or_default();
         assert!(text.contains(&was) && text.contains(&now), "{text}");
     }
-    let logged = mirror.logged("topic_replaced");
+    let logged = setup.logged("topic_replaced");
     for partition in 0..2 {
         let named = json!({ "cluster": "source", "topic": topic, "partition": partition, "was": was, "now": now });
         let says = |line: &&Value| {

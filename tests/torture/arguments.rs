@@ -2,10 +2,10 @@
 
 /// Seeds that continuous integration runs, and what each is there for.
 const NAMED: [(&str, u64); 4] = [
-    ("brokers and instances are killed", 131),
-    ("the network, a zombie", 132),
-    ("topics and reloads", 133),
-    ("refusals and retention", 134),
+    ("killed and frozen: an instance, brokers of both sides", 155),
+    ("a network late, deaf and cut; retention", 154),
+    ("topics, transactions, refusals, reloads", 166),
+    ("a zombie, a full disk", 141),
 ];
 /// For so long each of them is struck.
 const NAMED_SECONDS: u64 = 20;

@@ -103,7 +103,13 @@ impl Setup {
 
     /// What all its processes logged of one kind of event.
     pub fn logged(&self, event: &str) -> Vec<Value> {
-        logged(&self.folder.path().join("log"), event)
+        let log = self.folder.path().join("log");
+        let text = fs::read_to_string(log).unwrap_or_default();
+        text.lines()
+            .filter(|line| line.contains(event))
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|line| line["event"] == event)
+            .collect()
     }
 
     /// Starts `mirror run` with further arguments.
@@ -176,11 +182,6 @@ impl Mirror {
     /// The status, `None` while nobody answers.
     pub fn status(&self) -> Option<Value> {
         serde_json::from_str(&self.get("/api/v1/status")?).ok()
-    }
-
-    /// What it logged of one kind of event.
-    pub fn logged(&self, event: &str) -> Vec<Value> {
-        logged(&self.log, event)
     }
 
     /// A number of a route, summed over its flows; 0 while there is none.
@@ -287,15 +288,6 @@ fn unchunked(head: &str, body: &str) -> String {
         rest = after.get(size + 2..).unwrap_or("");
     }
     whole
-}
-
-fn logged(log: &Path, event: &str) -> Vec<Value> {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    text.lines()
-        .filter(|line| line.contains(event))
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|line| line["event"] == event)
-        .collect()
 }
 
 fn tail(log: &Path) -> String {

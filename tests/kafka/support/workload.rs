@@ -269,6 +269,7 @@ impl Load {
     }
 
     /// From now on changes each record of the fields that there are now.
+    #[allow(dead_code, reason = "the torture's: this file is in both programs")]
     pub fn change(&self, change: fn(u64, &mut Record)) {
         let mut fields = self.shared.fields.lock().unwrap();
         fields.iter_mut().for_each(|field| field.change = change);

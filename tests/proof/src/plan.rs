@@ -252,7 +252,7 @@ impl Plan {
         };
         let wanted = match alone {
             Some(_) => lasts_ms / 12_000,
-            None => random.within(4..8) * lasts_ms / 40_000,
+            None => random.within(4..8) * lasts_ms.max(40_000) / 40_000,
         };
         for _ in 0..wanted.max(1) {
             plan.add(alone, lasts_ms, &mut random);
@@ -318,9 +318,9 @@ impl Fault {
             | Self::BrokerRestarted(v)
             | Self::BrokerDiskFull(v) => vec![Need::Brokers(v.side)],
             Self::Network(reach, _) => vec![Need::Network(reach.side())],
-            Self::MirrorKilled(i) | Self::MirrorFrozen(i) | Self::MirrorLeaves(i) => {
-                vec![Need::Instance(i)]
-            }
+            Self::MirrorKilled(i) | Self::MirrorLeaves(i) => vec![Need::Instance(i)],
+            // Somebody has to be there whom its partitions go to.
+            Self::MirrorFrozen(_) => (0..INSTANCES).map(Need::Instance).collect(),
             Self::MirrorJoins => vec![Need::Third],
             Self::RetentionPassed => {
                 let all = (0..INSTANCES).map(Need::Instance);
