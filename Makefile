@@ -16,7 +16,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 # One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
 .NOTPARALLEL:
-.PHONY: help demo test torture fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
+.PHONY: help demo test torture soak fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -33,6 +33,9 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 torture: setup-test ## Faults from seeds on real Kafka: make torture SEEDS=100; one again: make torture SEED=17
 	$(CARGO) test $(ALL) --test torture -- $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+soak: setup-test ## An hour of faults, and what mirror takes of the machine meanwhile: target/torture/soak.svg
+	$(CARGO) test $(ALL) --test torture -- --soak $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz ARGS='--seed 2 --keep tests/corpus'
 	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)

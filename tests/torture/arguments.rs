@@ -11,13 +11,25 @@ const NAMED: [(&str, u64); 4] = [
 const NAMED_SECONDS: u64 = 20;
 /// And each of the others.
 const SECONDS: u64 = 40;
+/// A soak.
+const SOAK_SECONDS: u64 = 3600;
 
 /// Which runs, and how long.
 pub struct Arguments {
     pub seeds: Vec<u64>,
     /// For which faults strike; healing and reading to the end come on top.
     pub seconds: u64,
+    pub kind: Kind,
     pub plan_only: bool,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Many faults, and what became of the records.
+    Torture,
+    /// The same for an hour, with a look at what a process has taken.
+    Soak,
 }
 
 impl Arguments {
@@ -26,6 +38,7 @@ impl Arguments {
     pub fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut count, mut first, mut one, mut seconds, mut plan_only) =
             (None, 1, None, None, false);
+        let mut kind = Kind::Torture;
         while let Some(word) = words.next() {
             let mut number = || {
                 let text = words.next().ok_or(format!("{word} wants a number"))?;
@@ -37,16 +50,18 @@ impl Arguments {
                 "--first" => first = number()?,
                 "--seed" => one = Some(number()?),
                 "--seconds" => seconds = Some(number()?),
+                "--soak" => kind = Kind::Soak,
                 "--plan" => plan_only = true,
                 _ => {
                     return Err(format!(
-                        "{word}: not known; --seeds, --first, --seed, --seconds, --plan are"
+                        "{word}: not known; --seeds, --first, --seed, --seconds, --soak, --plan are"
                     ));
                 }
             }
         }
         let named = || NAMED.map(|(_, seed)| seed).to_vec();
         let (seeds, usual) = match (one, count) {
+            _ if kind == Kind::Soak => (vec![one.unwrap_or(1)], SOAK_SECONDS),
             (Some(seed), _) => (vec![seed], SECONDS),
             (None, Some(count)) => ((first..first + count).collect(), SECONDS),
             (None, None) => (named(), NAMED_SECONDS),
@@ -54,6 +69,7 @@ impl Arguments {
         Ok(Self {
             seeds,
             seconds: seconds.unwrap_or(usual),
+            kind,
             plan_only,
         })
     }

@@ -7,6 +7,7 @@ use crate::traffic::{Generation, Topics};
 use proof::plan::{INSTANCES, Plan, Protocol, Shape};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 /// The third one, which joins and leaves.
 pub const THIRD: usize = INSTANCES;
@@ -21,7 +22,11 @@ pub struct Instances {
     protocol: &'static str,
     topics: Topics,
     generation: Generation,
+    seen: Arc<Mutex<Seen>>,
 }
+
+/// The process ids of those that run and do not stand still.
+pub type Seen = Vec<Option<u32>>;
 
 struct Instance {
     // Dropped in this order: its log is shown if a run breaks off, and lies in the folder of the file.
@@ -68,7 +73,26 @@ impl Instances {
             },
             topics,
             generation: Generation::Odd,
+            seen: Arc::new(Mutex::new(vec![None; THIRD + 1])),
         }
+    }
+
+    /// Who runs, for somebody who looks on from another thread.
+    pub fn seen(&self) -> Arc<Mutex<Seen>> {
+        self.seen.clone()
+    }
+
+    fn show(&self, index: usize) {
+        let pid = match &self.each[index].life {
+            Life::Running(mirror) => Some(mirror.pid()),
+            Life::Down | Life::Frozen(_) => None,
+        };
+        self.seen.lock().unwrap()[index] = pid;
+    }
+
+    /// Asks for the status of each from another thread.
+    pub fn ports(&self) -> Vec<u16> {
+        self.each.iter().map(|i| i.setup.port()).collect()
     }
 
     /// The file as it should be.
@@ -86,11 +110,13 @@ impl Instances {
         let instance = &mut self.each[index];
         instance.setup.put(file);
         instance.life = Life::Running(instance.setup.run(&[]));
+        self.show(index);
     }
 
     /// `kill -9`.
     pub fn kill(&mut self, index: usize) {
         if let Some(mirror) = self.each[index].take() {
+            self.show(index);
             mirror.kill();
         }
     }
@@ -99,6 +125,7 @@ impl Instances {
     pub fn terminate(&mut self, index: usize) -> Option<i32> {
         self.thaw(index);
         let mut mirror = self.each[index].take()?;
+        self.show(index);
         wait::until("a mirror answers", wait::PATIENCE, || {
             mirror.assert_running();
             mirror.status().is_some()
@@ -111,6 +138,7 @@ impl Instances {
         if let Some(mirror) = self.each[index].take() {
             mirror.signal(libc::SIGSTOP);
             self.each[index].life = Life::Frozen(mirror);
+            self.show(index);
         }
     }
 
@@ -121,6 +149,7 @@ impl Instances {
             Some(mirror) => {
                 mirror.signal(libc::SIGCONT);
                 self.each[index].life = Life::Running(mirror);
+                self.show(index);
             }
         }
     }

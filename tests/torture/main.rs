@@ -6,6 +6,7 @@
 //! cargo test --test torture -- --seeds 100                   seeds 1 to 100
 //! cargo test --test torture -- --seed 17 --seconds 40        one, again
 //! cargo test --test torture -- --seeds 100 --plan            only what would be done
+//! cargo test --test torture -- --soak                        an hour, and what a process took meanwhile
 //! ```
 //!
 //! A fault counts only if records were in flight when it hit and its effect was seen: each line says so.
@@ -20,11 +21,13 @@ mod clusters;
 mod finish;
 mod hit;
 mod instances;
+mod plot;
+mod soak;
 mod stand;
 mod strike;
 mod traffic;
 
-use arguments::Arguments;
+use arguments::{Arguments, Kind};
 use clusters::Clusters;
 use proof::plan::Plan;
 use stand::{Report, Stand};
@@ -42,12 +45,15 @@ fn main() -> ExitCode {
     let mut clusters = None;
     let mut tally = Tally::default();
     for seed in &arguments.seeds {
-        let plan = Plan::of(*seed, arguments.seconds * 1000);
+        let plan = match arguments.kind {
+            Kind::Torture => Plan::of(*seed, arguments.seconds * 1000),
+            Kind::Soak => Plan::soak(*seed, arguments.seconds * 1000),
+        };
         if arguments.plan_only {
             println!("{plan}");
             continue;
         }
-        let report = run(&mut clusters, &plan);
+        let report = run(&mut clusters, &plan, arguments.kind);
         tally.note(&report, arguments.seconds);
     }
     if arguments.plan_only {
@@ -57,11 +63,15 @@ fn main() -> ExitCode {
 }
 
 /// One run. Clusters are used again by the next one, unless something broke off in between.
-fn run(clusters: &mut Option<Clusters>, plan: &Plan) -> Report {
+fn run(clusters: &mut Option<Clusters>, plan: &Plan, kind: Kind) -> Report {
     println!("seed {}: {}, {}", plan.seed, plan.shape, plan.protocol);
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let clusters = clusters.get_or_insert_with(Clusters::start);
-        Stand::new(clusters, plan).run()
+        let stand = Stand::new(clusters, plan);
+        match kind {
+            Kind::Torture => stand.run(),
+            Kind::Soak => soak::soak(stand),
+        }
     }));
     ran.unwrap_or_else(|panic| {
         *clusters = None;

@@ -92,6 +92,12 @@ impl Setup {
         file.to_string()
     }
 
+    /// Where its mirror listens.
+    #[allow(dead_code, reason = "the torture's: this file is in both programs")]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Its folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -163,20 +169,15 @@ pub struct Mirror {
 }
 
 impl Mirror {
+    /// Its process id.
+    #[allow(dead_code, reason = "the torture's: this file is in both programs")]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// `GET path`, `None` while nobody answers.
     pub fn get(&self, path: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(ASK)).ok()?;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        )
-        .ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        head.starts_with("HTTP/1.1 200")
-            .then(|| unchunked(head, body))
+        get(self.port, path)
     }
 
     /// The status, `None` while nobody answers.
@@ -269,6 +270,22 @@ impl Drop for Mirror {
             eprintln!("--- mirror's log\n{}", tail(&self.log));
         }
     }
+}
+
+/// `GET path` of whoever listens there, `None` while nobody answers.
+pub fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(ASK)).ok()?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    head.starts_with("HTTP/1.1 200")
+        .then(|| unchunked(head, body))
 }
 
 fn unchunked(head: &str, body: &str) -> String {

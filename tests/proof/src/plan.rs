@@ -235,7 +235,20 @@ pub const KINDS: [Kind; 29] = [
 impl Plan {
     /// The run of a seed, with faults for so long.
     pub fn of(seed: u64, lasts_ms: u64) -> Self {
-        let mut random = Random::new(seed);
+        let random = &mut Random::new(seed);
+        let Some(kind) = index(seed).and_then(|i| KINDS.get(i)).copied() else {
+            return Self::mixed(random, seed, lasts_ms);
+        };
+        let mut plan = Self::bare(random, seed);
+        for _ in 0..(lasts_ms / 12_000).max(1) {
+            plan.add(Some(kind), lasts_ms, random);
+        }
+        plan.strikes.sort_by_key(|strike| strike.at);
+        plan
+    }
+
+    /// Nothing happens yet.
+    fn bare(random: &mut Random, seed: u64) -> Self {
         let shape = random.pick(&[
             Shape::Workers(1),
             Shape::Workers(2),
@@ -243,19 +256,33 @@ impl Plan {
             Shape::Handlers(3),
         ]);
         let protocol = random.pick(&[Protocol::Classic, Protocol::Classic, Protocol::Consumer]);
-        let alone = index(seed).and_then(|i| KINDS.get(i)).copied();
-        let mut plan = Self {
+        Self {
             seed,
             shape,
             protocol,
             strikes: Vec::new(),
-        };
-        let wanted = match alone {
-            Some(_) => lasts_ms / 12_000,
-            None => random.within(4..8) * lasts_ms.max(40_000) / 40_000,
-        };
+        }
+    }
+
+    /// The run of a seed for hours: all kinds mixed, so that what grows slowly is seen growing. Now and then nothing strikes
+    /// ([`is_quiet`]), and from the second quarter on the first instance lives: what is to be followed has to.
+    pub fn soak(seed: u64, lasts_ms: u64) -> Self {
+        let mut plan = Self::mixed(&mut Random::new(seed), seed, lasts_ms);
+        plan.strikes.retain(|strike| {
+            let ends_first = strike.fault.needs().contains(&Need::Instance(0))
+                && !matches!(strike.fault, Fault::MirrorFrozen(_));
+            let ends = strike.at + strike.lasts;
+            let is_late = ends_first && ends > lasts_ms / 4;
+            !(is_quiet(strike.at) || is_quiet(ends) || is_late)
+        });
+        plan
+    }
+
+    fn mixed(random: &mut Random, seed: u64, lasts_ms: u64) -> Self {
+        let mut plan = Self::bare(random, seed);
+        let wanted = random.within(4..8) * lasts_ms.max(40_000) / 40_000;
         for _ in 0..wanted.max(1) {
-            plan.add(alone, lasts_ms, &mut random);
+            plan.add(None, lasts_ms, random);
         }
         plan.strikes.sort_by_key(|strike| strike.at);
         plan
@@ -275,6 +302,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// Whether nothing strikes at this time of a soak, so that a lag can come back to zero: the last two of every ten minutes.
+pub fn is_quiet(at_ms: u64) -> bool {
+    at_ms % 600_000 >= 480_000
 }
 
 /// The first seed is 1.
@@ -533,6 +565,35 @@ mod tests {
                 .iter()
                 .map(|s| std::mem::discriminant(&s.fault));
             assert!(all.into_iter().all(|d| d == family), "{plan}");
+        }
+    }
+
+    #[test]
+    fn in_a_soak_all_kinds_strike_and_the_first_instance_lives() {
+        const HOUR: u64 = 3_600_000;
+        let plan = Plan::soak(1, HOUR);
+        let struck = |kind: &Kind| {
+            let of = std::mem::discriminant(&kind.draw(&mut Random::new(0)));
+            plan.strikes
+                .iter()
+                .any(|s| std::mem::discriminant(&s.fault) == of)
+        };
+        let missed: Vec<_> = KINDS.iter().filter(|kind| !struck(kind)).collect();
+        assert!(missed.is_empty(), "{missed:?}");
+        for strike in &plan.strikes {
+            assert!(
+                !is_quiet(strike.at) && !is_quiet(strike.at + strike.lasts),
+                "{strike}"
+            );
+            let ends = [
+                Fault::MirrorKilled(0),
+                Fault::MirrorLeaves(0),
+                Fault::RetentionPassed,
+            ];
+            assert!(
+                strike.at < HOUR / 4 || !ends.contains(&strike.fault),
+                "{strike}"
+            );
         }
     }
 
