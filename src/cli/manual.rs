@@ -1,6 +1,6 @@
 //! The manual page and completions, generated from the command line's own types.
 
-use super::{Cli, text};
+use super::{Cli, file_manual, text};
 use crate::exit::Exit;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -15,15 +15,36 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Exit {
     Exit::Done
 }
 
-/// Prints the page, or writes one page per command into `folder`.
-pub(super) fn man(folder: Option<&Path>) -> Exit {
-    let done = match folder {
-        None => page().map(|page| text::out(&page)),
-        Some(folder) => write_pages(folder),
+/// Prints a page, or writes all of them into `folder`.
+pub(super) fn man(folder: Option<&Path>, named: Option<&str>) -> Exit {
+    let done = match (folder, named) {
+        (Some(folder), _) => write_pages(folder),
+        (None, Some(name)) => return print(name),
+        (None, None) => page().map(|page| text::out(&page)),
     };
     match done {
         Ok(()) => Exit::Done,
         Err(error) => text::fail(&format!("man: {error}"), Exit::No),
+    }
+}
+
+fn print(name: &str) -> Exit {
+    let pages = match pages() {
+        Ok(pages) => pages,
+        Err(error) => return text::fail(&format!("man: {error}"), Exit::No),
+    };
+    let stem = |file: &str| file.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+    let names: Vec<String> = pages.iter().filter_map(|(file, _)| stem(file)).collect();
+    let found = pages.iter().zip(&names).find(|(_, own)| *own == name);
+    match found {
+        Some(((_, page), _)) => {
+            text::out(page);
+            Exit::Done
+        }
+        None => {
+            let message = format!("no page is called {name}; there are {}", names.join(", "));
+            text::fail(&message, Exit::Usage)
+        }
     }
 }
 
@@ -47,6 +68,7 @@ pub fn page() -> io::Result<String> {
         writeln!(page, "{}", escape(&about))?;
     }
     page.extend(closing().as_bytes());
+    writeln!(page, ".SH \"SEE ALSO\"\n\\fBmirror.yaml\\fR(5)")?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
@@ -79,6 +101,7 @@ fn pages() -> io::Result<Vec<(String, String)>> {
     for sub in built().get_subcommands() {
         pages.push((format!("mirror-{}.1", sub.get_name()), page_of(sub)?));
     }
+    pages.push((format!("{}.5", file_manual::NAME), file_manual::page()));
     Ok(pages)
 }
 
@@ -137,10 +160,7 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();
             let known = pages.iter().any(|(name, _)| *name == file);
-            assert!(
-                known || !file.ends_with(".1"),
-                "man/{file} is no command's page"
-            );
+            assert!(known, "man/{file} is no page of ours");
         }
     }
 

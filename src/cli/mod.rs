@@ -13,6 +13,7 @@ mod answers;
 mod ask;
 pub mod check;
 mod explain;
+mod file_manual;
 mod files;
 mod follow;
 mod graph;
@@ -140,6 +141,9 @@ pub enum Command {
     Man {
         /// The folder
         folder: Option<PathBuf>,
+        /// Print this page instead, such as mirror-plan or mirror.yaml
+        #[arg(long, value_name = "NAME", conflicts_with = "folder")]
+        page: Option<String>,
     },
     /// Print versions and built-in features
     Version,
@@ -508,7 +512,7 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         }
         Command::Explain(args) => explain::explain(&args),
         Command::Completions { shell } => manual::completions(shell),
-        Command::Man { folder } => manual::man(folder.as_deref()),
+        Command::Man { folder, page } => manual::man(folder.as_deref(), page.as_deref()),
         Command::Version => version::version(),
     }
 }

@@ -231,6 +231,7 @@ fn form(json_type: &str, node: &'static Value) -> String {
             _ => "a list".to_owned(),
         },
         "integer" => match (node.get("minimum"), node.get("maximum")) {
+            (Some(low), Some(high)) if low == high => format!("the number {low}"),
             (Some(low), Some(high)) => format!("a whole number from {low} to {high}"),
             (Some(low), None) => format!("a whole number from {low}"),
             _ => "a whole number".to_owned(),
@@ -320,6 +321,7 @@ mod tests {
             let explanation = one(&path);
             assert_eq!(explanation.path, path);
             assert!(!explanation.about.is_empty(), "{path} is not described");
+            assert!(!explanation.examples.is_empty(), "{path} has no example");
         }
     }
 

@@ -221,7 +221,7 @@ mod tests {
             assert!(class.is_string(), "{}", property.path);
         }
         let paths: BTreeSet<&str> = properties.iter().map(|p| p.path.as_str()).collect();
-        for entry in settings::SETTINGS {
+        for entry in settings::all() {
             let of_defaults = entry.path.replacen("routes.*", "defaults", 1);
             let known = paths.contains(entry.path) || paths.contains(of_defaults.as_str());
             assert!(known, "{} is no setting", entry.path);

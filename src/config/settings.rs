@@ -3,6 +3,8 @@
 //! The one table: the schema's `x-mirror-reload` and `examples`, `mirror explain`, the manual page
 //! and the plan all read it. What stands inside a setting has its class.
 
+mod inner;
+
 /// What a change of a setting means for a process that runs.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -222,6 +224,11 @@ pub const SETTINGS: &[Setting] = &[
     ),
 ];
 
+/// Every entry of both tables.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain(inner::INNER)
+}
+
 /// The entry of exactly this path; `routes.orders.workers` and `defaults.workers` are
 /// `routes.*.workers`.
 pub fn setting(path: &str) -> Option<&'static Setting> {
@@ -229,7 +236,7 @@ pub fn setting(path: &str) -> Option<&'static Setting> {
         Some(rest) => ["routes", "*"].into_iter().chain(rest.split('.')).collect(),
         None => path.split('.').collect(),
     };
-    SETTINGS.iter().find(|setting| {
+    all().find(|setting| {
         let steps = setting.path.split('.');
         steps.clone().count() == wanted.len()
             && steps
@@ -259,8 +266,8 @@ mod tests {
 
     #[test]
     fn no_setting_stands_twice() {
-        let paths: BTreeSet<_> = SETTINGS.iter().map(|s| s.path).collect();
-        assert_eq!(paths.len(), SETTINGS.len());
+        let paths: BTreeSet<_> = all().map(|s| s.path).collect();
+        assert_eq!(paths.len(), all().count());
     }
 
     #[test]
