@@ -21,6 +21,14 @@ pub struct Arguments {
     pub seconds: u64,
     pub kind: Kind,
     pub plan_only: bool,
+    pub logs: Logs,
+}
+
+/// Of which runs the logs of mirror are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Logs {
+    OfFailures,
+    OfAll,
 }
 
 /// What a run is for.
@@ -36,6 +44,7 @@ impl Arguments {
     /// # Errors
     /// If they are wrong.
     pub fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut logs = Logs::OfFailures;
         let (mut count, mut first, mut one, mut seconds, mut plan_only) =
             (None, 1, None, None, false);
         let mut kind = Kind::Torture;
@@ -52,9 +61,10 @@ impl Arguments {
                 "--seconds" => seconds = Some(number()?),
                 "--soak" => kind = Kind::Soak,
                 "--plan" => plan_only = true,
+                "--logs" => logs = Logs::OfAll,
                 _ => {
                     return Err(format!(
-                        "{word}: not known; --seeds, --first, --seed, --seconds, --soak, --plan are"
+                        "{word}: not known; --seeds, --first, --seed, --seconds, --soak, --plan, --logs are"
                     ));
                 }
             }
@@ -71,6 +81,7 @@ impl Arguments {
             seconds: seconds.unwrap_or(usual),
             kind,
             plan_only,
+            logs,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The end of a run: everything is healed, mirror runs to the end, and the checker decides.
 
+use crate::arguments::Logs;
 use crate::hit::Hit;
 use crate::stand::{Report, Stand};
 use crate::support::reader::read;
@@ -46,7 +47,8 @@ impl Stand<'_> {
         };
         if report.is_good() {
             self.clusters.forget(&self.topics.prefix);
-        } else {
+        }
+        if !report.is_good() || self.logs == Logs::OfAll {
             let folder = format!("target/torture/seed-{}", self.plan.seed);
             self.instances.keep_logs(Path::new(&folder));
             println!("  logs: {folder}");

@@ -7,6 +7,7 @@
 //! cargo test --test torture -- --seed 17 --seconds 40        one, again
 //! cargo test --test torture -- --seeds 100 --plan            only what would be done
 //! cargo test --test torture -- --soak                        an hour, and what a process took meanwhile
+//! cargo test --test torture -- --seed 17 --logs              keeps the logs of mirror, of good runs too
 //! ```
 //!
 //! A fault counts only if records were in flight when it hit and its effect was seen: each line says so.
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
             println!("{plan}");
             continue;
         }
-        let report = run(&mut clusters, &plan, arguments.kind);
+        let report = run(&mut clusters, &plan, &arguments);
         tally.note(&report, arguments.seconds);
     }
     if arguments.plan_only {
@@ -63,12 +64,12 @@ fn main() -> ExitCode {
 }
 
 /// One run. Clusters are used again by the next one, unless something broke off in between.
-fn run(clusters: &mut Option<Clusters>, plan: &Plan, kind: Kind) -> Report {
+fn run(clusters: &mut Option<Clusters>, plan: &Plan, arguments: &Arguments) -> Report {
     println!("seed {}: {}, {}", plan.seed, plan.shape, plan.protocol);
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let clusters = clusters.get_or_insert_with(Clusters::start);
-        let stand = Stand::new(clusters, plan);
-        match kind {
+        let stand = Stand::new(clusters, plan, arguments.logs);
+        match arguments.kind {
             Kind::Torture => stand.run(),
             Kind::Soak => soak::soak(stand),
         }

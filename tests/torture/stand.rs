@@ -1,5 +1,6 @@
 //! One run: a load, instances, and faults by the clock.
 
+use crate::arguments::Logs;
 use crate::clusters::Clusters;
 use crate::hit::{Hit, Memory};
 use crate::instances::{Instances, THIRD};
@@ -24,6 +25,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct Stand<'a> {
     pub clusters: &'a Clusters,
     pub plan: &'a Plan,
+    pub logs: Logs,
     pub topics: Topics,
     pub instances: Instances,
     pub load: Load,
@@ -60,7 +62,7 @@ enum Moment {
 
 impl<'a> Stand<'a> {
     /// Topics, a load, and instances that have copied something.
-    pub fn new(clusters: &'a Clusters, plan: &'a Plan) -> Self {
+    pub fn new(clusters: &'a Clusters, plan: &'a Plan, logs: Logs) -> Self {
         clusters.wait_whole();
         let topics = Topics::of(plan.seed);
         let bootstrap = clusters.source.bootstrap();
@@ -77,6 +79,7 @@ impl<'a> Stand<'a> {
         let mut stand = Self {
             clusters,
             plan,
+            logs,
             topics,
             instances,
             load,
