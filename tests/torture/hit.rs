@@ -3,6 +3,7 @@
 use crate::support::transaction::Transaction;
 use kafka_harness::Toll;
 use proof::plan::Strike;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A fault that was struck, and what was seen of it.
@@ -12,6 +13,9 @@ pub struct Hit {
     pub in_flight: u64,
     /// What showed that it was one.
     pub effect: Option<String>,
+    /// Reasons that `mirror status` gave until it was healed.
+    pub said: BTreeSet<String>,
+    pub healed: bool,
 }
 
 impl Hit {
@@ -29,11 +33,13 @@ impl fmt::Display for Hit {
         } else {
             " (does not count)"
         };
-        write!(
-            f,
-            "{}; {} in flight; {effect}{weight}",
-            self.strike, self.in_flight
-        )
+        let (strike, in_flight) = (self.strike, self.in_flight);
+        write!(f, "{strike}; {in_flight} in flight; {effect}{weight}")?;
+        if self.said.is_empty() {
+            return Ok(());
+        }
+        let said: Vec<&str> = self.said.iter().map(String::as_str).collect();
+        write!(f, "; status said {}", said.join(", "))
     }
 }
 

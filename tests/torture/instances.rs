@@ -6,6 +6,7 @@ use crate::support::wait;
 use crate::traffic::{Generation, Topics};
 use proof::plan::{INSTANCES, Plan, Protocol, Shape};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -175,6 +176,23 @@ impl Instances {
         let asked = self.running().filter(|(i, _)| of(*i));
         let both = |m: &Mirror| ROUTES.iter().map(|r| m.number(r, name)).sum::<u64>();
         asked.map(|(_, mirror)| both(mirror)).sum()
+    }
+
+    /// Every reason that one of them gives for a flow or a partition that is not as it should be.
+    pub fn reasons(&self) -> BTreeSet<String> {
+        let mut reasons = BTreeSet::new();
+        for status in self.running().filter_map(|(_, m)| m.status()) {
+            for route in ROUTES {
+                let flows = status["routes"][route]["flows"].as_array();
+                for flow in flows.into_iter().flatten() {
+                    let partitions = flow["partitions_listed"].as_array();
+                    let all = partitions.into_iter().flatten().chain([flow]);
+                    let codes = all.filter_map(|of| of["reason"]["code"].as_str());
+                    reasons.extend(codes.map(str::to_owned));
+                }
+            }
+        }
+        reasons
     }
 
     /// Gives everybody the file with another handler.

@@ -11,6 +11,7 @@ use crate::traffic::{GROWING, MAIN, Topics, WORKED, WORKED_LIMIT};
 use proof::checker::Verdict;
 use proof::expected::{Expected, Lane};
 use proof::plan::{INSTANCES, Plan, Strike};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const RATE: u64 = 1500;
 const IN_FLIGHT: Duration = Duration::from_secs(5);
 /// Between two looks at the clock.
 const TICK: Duration = Duration::from_millis(20);
+/// Between two questions for their status.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Everything that a run has.
 pub struct Stand<'a> {
@@ -104,7 +107,8 @@ impl<'a> Stand<'a> {
         for (at, moment) in timeline(&self.plan.strikes) {
             while began.elapsed() < at {
                 self.instances.assert_running();
-                std::thread::sleep(TICK.min(at.saturating_sub(began.elapsed())));
+                self.listen(&mut hits);
+                std::thread::sleep(LOOK.min(at.saturating_sub(began.elapsed())));
             }
             match moment {
                 Moment::Strike(index) => {
@@ -115,20 +119,34 @@ impl<'a> Stand<'a> {
                         strike,
                         in_flight,
                         effect,
+                        said: BTreeSet::new(),
+                        healed: false,
                     };
                     hits.push((hit, memory));
                 }
                 Moment::Heal(index) => {
+                    self.listen(&mut hits);
                     let (hit, memory) = &mut hits[index];
                     let memory = std::mem::replace(memory, Memory::Nothing);
                     let effect = self.heal(hit.strike.fault, memory);
                     hit.effect = hit.effect.take().or(effect);
+                    hit.healed = true;
                     println!("  {hit}");
                 }
             }
         }
         let hits = hits.into_iter().map(|(hit, _)| hit).collect();
         self.finish(began, hits)
+    }
+
+    /// Notes what the instances say, with every fault that is not healed.
+    fn listen(&self, hits: &mut [(Hit, Memory)]) {
+        let open = hits.iter_mut().filter(|(hit, _)| !hit.healed);
+        let mut open = open.peekable();
+        if open.peek().is_some() {
+            let reasons = self.instances.reasons();
+            open.for_each(|(hit, _)| hit.said.extend(reasons.iter().cloned()));
+        }
     }
 
     /// Records in flight, once there are any: a fault counts only if it hits some.
