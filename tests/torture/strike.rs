@@ -22,8 +22,8 @@ const PILE: i64 = 1000;
 const EACH: u64 = 200;
 /// Records of a transaction, for each partition.
 const IN_TRANSACTION: u64 = 40;
-/// Bytes a second that a quota leaves.
-const QUOTA: &str = "producer_byte_rate=20000";
+/// Bytes a second, compressed, that a quota leaves of each broker.
+const QUOTA: &str = "producer_byte_rate=2000";
 const CONFIGS: &str = "kafka.admin.ConfigCommand";
 
 /// What was seen already, and what healing has to know.
@@ -122,18 +122,23 @@ impl Stand<'_> {
                     .target
                     .acl_add(&self.forbidden())
                     .expect("forbidden");
-                (None, Memory::Count(self.lag().unsigned_abs()))
+                let refused = self.sees(SEEN, |s| s.instances.reasons().contains("target_refuses"));
+                (
+                    refused.then(|| "mirror named it".to_owned()),
+                    Memory::Nothing,
+                )
             }
             Fault::RefusedByQuota => {
                 self.quota("--add-config", QUOTA);
-                (None, Memory::Count(self.lag().unsigned_abs()))
+                self.wait_pile()
             }
             Fault::RecordsTooLarge => {
-                self.load.change(too_large);
+                let worked = self.topics.name("work");
+                self.load.change(|topic| topic == worked, too_large);
                 (None, Memory::Count(self.skipped()))
             }
             Fault::ClockOff => {
-                self.load.change(far_off);
+                self.load.change(|_| true, far_off);
                 (None, Memory::Count(self.load.written()))
             }
         }
@@ -184,26 +189,24 @@ impl Stand<'_> {
             }
             (Fault::RefusedBySize, _) => self.take_again("max.message.bytes", "1048588"),
             (Fault::RefusedByInSync, _) => self.take_again("min.insync.replicas", "2"),
-            (Fault::RefusedByAcl, Memory::Count(before)) => {
-                let piled = self.piled(before);
+            (Fault::RefusedByAcl, _) => {
                 self.clusters
                     .target
                     .acl_remove(&self.forbidden())
                     .expect("allowed again");
-                piled
+                None
             }
-            (Fault::RefusedByQuota, Memory::Count(before)) => {
-                let piled = self.piled(before);
+            (Fault::RefusedByQuota, _) => {
                 self.quota("--delete-config", "producer_byte_rate");
-                piled
+                None
             }
             (Fault::RecordsTooLarge, Memory::Count(before)) => {
-                self.load.change(|_, _| {});
+                self.load.change(|_| true, |_, _| {});
                 self.sees(SEEN, |s| s.skipped() > before)
                     .then(|| format!("{} were skipped", self.skipped().saturating_sub(before)))
             }
             (Fault::ClockOff, Memory::Count(before)) => {
-                self.load.change(|_, _| {});
+                self.load.change(|_| true, |_, _| {});
                 let written = self.load.written() - before;
                 (written > 0).then(|| format!("{written} records were written meanwhile"))
             }
@@ -377,30 +380,27 @@ impl Stand<'_> {
         (Some(words), Memory::Open(open))
     }
 
-    /// Records of the source that are not settled.
+    /// Records of the source that are not settled, as far as those who answer know.
     fn lag(&self) -> i64 {
-        let lag = |m: &crate::support::process::Mirror| {
-            let status = m.status()?;
-            Some(
-                status["routes"]["plain"]["lag"].as_i64()?
-                    + status["routes"]["worked"]["lag"].as_i64()?,
-            )
+        let lag = |status: &serde_json::Value| {
+            let of = |route: &str| status["routes"][route]["lag"].as_i64().unwrap_or(0);
+            of("plain") + of("worked")
         };
-        self.instances.running().filter_map(|(_, m)| lag(m)).sum()
+        let all = self.instances.running().filter_map(|(_, m)| m.status());
+        all.map(|status| lag(&status)).sum()
     }
 
-    /// Whether records have piled up.
-    fn piled(&self, before: u64) -> Option<String> {
-        let lag = self.lag();
-        (lag > before as i64 + PILE).then(|| format!("the lag grew from {before} to {lag}"))
+    /// Waits until records have piled up.
+    fn wait_pile(&self) -> Struck {
+        let before = self.lag();
+        let effect = self.sees(SEEN, |s| s.lag() > before + PILE);
+        let words = || format!("the lag grew from {before} to {}", self.lag());
+        (effect.then(words), Memory::Nothing)
     }
 
     fn refuse(&self, key: &str, value: &str) -> Struck {
         self.target.set(&self.topics.name("main"), key, value);
-        let before = self.lag().unsigned_abs();
-        let effect = self.sees(SEEN, |s| s.piled(before).is_some());
-        let words = || format!("{} records piled up", self.lag());
-        (effect.then(words), Memory::Nothing)
+        self.wait_pile()
     }
 
     fn take_again(&self, key: &str, value: &str) -> Option<String> {

@@ -268,11 +268,12 @@ impl Load {
         self.shared.fields.lock().unwrap().push(field);
     }
 
-    /// From now on changes each record of the fields that there are now.
+    /// From now on changes each record of these topics.
     #[allow(dead_code, reason = "the torture's: this file is in both programs")]
-    pub fn change(&self, change: fn(u64, &mut Record)) {
+    pub fn change(&self, topics: impl Fn(&str) -> bool, change: fn(u64, &mut Record)) {
         let mut fields = self.shared.fields.lock().unwrap();
-        fields.iter_mut().for_each(|field| field.change = change);
+        let those = fields.iter_mut().filter(|field| topics(&field.topic));
+        those.for_each(|field| field.change = change);
     }
 
     /// Records written so far.
