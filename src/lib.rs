@@ -18,6 +18,8 @@ pub mod plane;
 
 pub mod client;
 
+pub mod wire;
+
 pub mod flow;
 
 pub mod handler;

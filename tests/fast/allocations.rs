@@ -2,6 +2,10 @@
 
 use mirror::handler::{Binding, BoundChain, Chain, Clock, Registry, StepSpec};
 use mirror::record::{HeaderSource, Headers, Origin, Record};
+use mirror::wire::codec::{Codec, Compression, Compressor, Decompressor};
+use mirror::wire::cut::{Cut, Cuts};
+use mirror::wire::header::Stamp;
+use mirror::wire::writer::{Piece, Writer, Written};
 use regex::Regex;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -124,4 +128,45 @@ fn headers_and_lazy_fields_take_no_allocation() {
         0,
         "the counter counts"
     );
+}
+
+#[test]
+fn records_of_a_batch_are_lent_and_written_without_allocations() {
+    let records = 200;
+    for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
+        let compressor = Compressor::new(Compression { codec, level: None });
+        let mut writer = Writer::new(compressor.expect("a compressor"));
+        let headers = Vec::from([(b"trace".to_vec(), Some(b"1".to_vec()))]);
+        let headers = Headers::Untouched(&headers);
+        let push = |writer: &mut Writer| {
+            writer.push(&Piece {
+                timestamp: Some(5),
+                key: Some(b"k"),
+                value: Some(VALUE.as_bytes()),
+                headers: Written::Each(&headers),
+            });
+        };
+        let stamp = Stamp {
+            producer_id: -1,
+            producer_epoch: -1,
+            base_sequence: -1,
+        };
+        let mut batch = Vec::new();
+        // The first one makes room.
+        (0..records).for_each(|_| push(&mut writer));
+        writer.finish(stamp, &mut batch).expect("a batch");
+        let before = ALLOCATIONS.get();
+        (0..records).for_each(|_| push(&mut writer));
+        assert_eq!(ALLOCATIONS.get() - before, 0, "writing, {}", codec.as_str());
+
+        let Some(Ok(Cut::Batch(raw))) = Cuts::of(&batch).next() else {
+            panic!("no batch");
+        };
+        let mut buffer = Vec::new();
+        let opened = raw.open(&mut Decompressor::default(), 1 << 20, &mut buffer);
+        let before = ALLOCATIONS.get();
+        let read = opened.expect("records").filter(Result::is_ok).count();
+        assert_eq!(ALLOCATIONS.get() - before, 0, "reading, {}", codec.as_str());
+        assert_eq!(read, records);
+    }
 }

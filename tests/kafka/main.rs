@@ -27,3 +27,4 @@ mod security;
 mod target_away;
 mod tries;
 mod verify;
+mod wire;
