@@ -41,7 +41,7 @@ fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz AR
 	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)
 
 bench: setup-test ## Measure: handlers against parsing and Connect; on real Kafka, CPU against a bare loop of the same client, healthy routes beside broken ones
-	$(CARGO) bench --locked --features sandbox --bench handlers --bench plane --bench islands
+	$(CARGO) bench --locked --features sandbox --bench config --bench handlers --bench plane --bench islands
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 

@@ -66,6 +66,26 @@ pub struct Spec {
     pub accept: Vec<Accept>,
 }
 
+impl Spec {
+    /// Takes over from `running` the routes and clusters that are the same: they are held once, with
+    /// what they have compiled since.
+    pub fn take_over(&mut self, running: &Self) {
+        take_over_same(&mut self.routes, &running.routes);
+        take_over_same(&mut self.clusters, &running.clusters);
+    }
+}
+
+fn take_over_same<T: PartialEq>(
+    wanted: &mut BTreeMap<Name, Arc<T>>,
+    running: &BTreeMap<Name, Arc<T>>,
+) {
+    for (name, wanted) in wanted {
+        if let Some(same) = running.get(name).filter(|running| *running == wanted) {
+            *wanted = Arc::clone(same);
+        }
+    }
+}
+
 /// A cluster: how to reach it and who we expect there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterSpec {
@@ -332,6 +352,14 @@ impl TopicSelection {
         })
     }
 
+    /// The same without what was compiled so far: a check asks every route's patterns, and of many
+    /// routes they would be most of the memory. Whoever asks again compiles again.
+    pub fn uncompiled(mut self) -> Self {
+        let patterns = self.include.iter_mut().chain(&mut self.exclude);
+        patterns.for_each(|pattern| drop(pattern.compiled.take()));
+        self
+    }
+
     /// The include regex that selects `topic`, `None` if it is not selected.
     ///
     /// Internal topics (B037) are selected only by an include that is literally their name.
@@ -492,4 +520,23 @@ pub struct AdminSpec {
 /// The consumer group of a flow. The one place where its name is made (`engine.md` rule 16).
 pub fn group_name(group: &Name, route: &Name, source: &Name, target: &Name) -> String {
     format!("mirror.{group}.{route}.{source}.{target}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_compiled_when_asked_and_again_after_they_were_let_go() {
+        let topics = TopicSelection::new(&["a.+".into()], &[".+x".into()]).expect("patterns");
+        let is_compiled = |topics: &TopicSelection| {
+            let mut patterns = topics.include.iter().chain(&topics.exclude);
+            patterns.any(|pattern| pattern.compiled.get().is_some())
+        };
+        assert!(!is_compiled(&topics));
+        assert!(topics.selects("ab").is_some() && is_compiled(&topics));
+        let topics = topics.uncompiled();
+        assert!(!is_compiled(&topics));
+        assert!(topics.selects("ab").is_some() && topics.selects("ax").is_none());
+    }
 }

@@ -96,8 +96,8 @@ impl Chain {
     /// What the chain does, known from its steps alone.
     pub fn analysis(&self) -> Analysis {
         let specs = self.specs();
-        let reformats = || specs.iter().filter_map(|s| s.reformat.as_ref());
-        let renames = || specs.iter().filter_map(|s| s.rename.as_ref());
+        let reformats = || specs.iter().filter_map(|s| s.reformat.as_deref());
+        let renames = || specs.iter().filter_map(|s| s.rename.as_deref());
         // What an embedding program brings may do anything.
         let any = specs.iter().any(|s| s.use_.is_some());
         Analysis {

@@ -25,15 +25,16 @@ pub struct StepSpec {
     /// What a failure of this step does, instead of the route's `on_error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<StepOnError>,
+    // Boxed, as the next two: what a step is not would take more memory than what it is.
     /// Keeps or drops records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<FilterSpec>,
+    pub filter: Option<Box<FilterSpec>>,
     /// Renames the topic, headers or fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rename: Option<RenameSpec>,
+    pub rename: Option<Box<RenameSpec>>,
     /// Changes what a record contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reformat: Option<ReformatSpec>,
+    pub reformat: Option<Box<ReformatSpec>>,
     /// A chain of the file, or a handler that the embedding program registered.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub use_: Option<String>,

@@ -142,7 +142,7 @@ impl Supervisor {
         }
     }
 
-    fn accept(&mut self, config: LoadedConfig, asked: Asked, now: Instant) {
+    fn accept(&mut self, mut config: LoadedConfig, asked: Asked, now: Instant) {
         if config.hash == self.process.hash && asked.cause == Cause::File {
             // Back to what runs, perhaps after a mistake: the mistake is no longer news.
             self.process.rejected = None;
@@ -155,6 +155,9 @@ impl Supervisor {
                 "the files have the content that runs"
             );
             return self.reloads.answer(asked.replies, &verdict);
+        }
+        if let Some(running) = &self.running {
+            Arc::make_mut(&mut config.spec).take_over(running);
         }
         let plan = Plan::between(self.running.as_deref(), &config.spec);
         if let Some(error) = plan.refusal() {

@@ -15,7 +15,7 @@ use crate::config::pointer;
 use crate::config::raw::{RawRoute, RawTopicCreation};
 use crate::config::spec::{
     Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, Name, OnError, OnGap,
-    RouteSpec, Start, ThreadSpec, TopicCreation, Until,
+    RouteSpec, Start, ThreadSpec, TopicCreation, TopicSelection, Until,
 };
 use crate::config::words::{RawAccept, RawGroupProtocol, RawOnGap, RawStart, RawUntil};
 use std::num::NonZeroUsize;
@@ -94,6 +94,7 @@ impl Route<'_, '_> {
             };
             reach.report(self.check);
         }
+        let topics = topics.map(TopicSelection::uncompiled);
         let dead_letter = self.dead_letter(&steps);
         let listener = self.listener();
         let was = self.was();

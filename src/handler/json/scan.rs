@@ -2,9 +2,11 @@
 //! allocating.
 
 use super::{Segment, text};
-use crate::handler::{Failure, FailureCode};
+use crate::handler::Failure;
 use std::ops::Range;
+use stop::{Expected, Stop};
 
+mod stop;
 mod wanted;
 
 pub(crate) use wanted::{Found, Wanted};
@@ -28,7 +30,8 @@ pub(crate) struct Member {
 /// not at all, so that the answer never depends on what follows the field.
 ///
 /// # Errors
-/// [`FailureCode::NotJson`] with the byte position, [`FailureCode::TooDeep`].
+/// [`FailureCode::NotJson`](crate::handler::FailureCode::NotJson) with the byte position,
+/// [`FailureCode::TooDeep`](crate::handler::FailureCode::TooDeep).
 pub(crate) fn find(document: &[u8], path: &[Segment]) -> Result<Option<Span>, Failure> {
     let mut scanner = Scanner::over(document)?;
     let found = scanner.seek(path)?;
@@ -86,7 +89,7 @@ pub(crate) fn root_members(document: &[u8]) -> Result<(Span, Option<Vec<Member>>
 /// The members of the object at `span` of a checked document, `None` if it is not an object.
 pub(crate) fn members(document: &[u8], span: &Span) -> Result<Option<Vec<Member>>, Failure> {
     match document.get(span.start) {
-        Some(b'{') => Scanner::within(document, span).members(),
+        Some(b'{') => Ok(Scanner::within(document, span).members()?),
         _ => Ok(None),
     }
 }
@@ -111,8 +114,15 @@ pub(crate) fn each_element(
     span: &Span,
     visit: &mut impl FnMut(Span) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut scanner = Scanner::within(document, span);
-    scanner.array(&mut |scanner, _| visit(scanner.value()?))
+    let mut outcome = Ok(());
+    Scanner::within(document, span).array(&mut |scanner, _| {
+        let element = scanner.value()?;
+        if outcome.is_ok() {
+            outcome = visit(element);
+        }
+        Ok(())
+    })?;
+    outcome
 }
 
 /// A position in a document.
@@ -126,9 +136,12 @@ struct Scanner<'d> {
 
 impl<'d> Scanner<'d> {
     /// At the start of `document`, which must be UTF-8 as a whole: strings then need no check.
-    fn over(document: &'d [u8]) -> Result<Self, Failure> {
+    fn over(document: &'d [u8]) -> Result<Self, Stop> {
         if let Err(error) = std::str::from_utf8(document) {
-            return Err(not_json(error.valid_up_to(), "bytes that are not UTF-8"));
+            return Err(Stop {
+                at: error.valid_up_to(),
+                expected: Expected::Utf8,
+            });
         }
         Ok(Self::within(document, &(0..document.len())))
     }
@@ -143,7 +156,7 @@ impl<'d> Scanner<'d> {
         }
     }
 
-    fn seek(&mut self, path: &[Segment]) -> Result<Option<Span>, Failure> {
+    fn seek(&mut self, path: &[Segment]) -> Result<Option<Span>, Stop> {
         let Some((first, rest)) = path.split_first() else {
             return self.value().map(Some);
         };
@@ -173,7 +186,7 @@ impl<'d> Scanner<'d> {
         Ok(found)
     }
 
-    fn gather(&mut self, path: &[Segment], found: &mut Vec<Span>) -> Result<(), Failure> {
+    fn gather(&mut self, path: &[Segment], found: &mut Vec<Span>) -> Result<(), Stop> {
         let Some((first, rest)) = path.split_first() else {
             found.push(self.value()?);
             return Ok(());
@@ -199,7 +212,7 @@ impl<'d> Scanner<'d> {
     }
 
     /// Checks the value that comes next and returns its span.
-    fn value(&mut self) -> Result<Span, Failure> {
+    fn value(&mut self) -> Result<Span, Stop> {
         self.whitespace();
         let start = self.at;
         self.skip()?;
@@ -208,7 +221,7 @@ impl<'d> Scanner<'d> {
 
     /// Checks the value that comes next.
     #[inline]
-    fn skip(&mut self) -> Result<(), Failure> {
+    fn skip(&mut self) -> Result<(), Stop> {
         self.whitespace();
         match self.peek() {
             Some(b'{' | b'[') => self.container(),
@@ -217,20 +230,20 @@ impl<'d> Scanner<'d> {
     }
 
     #[inline]
-    fn scalar(&mut self) -> Result<(), Failure> {
+    fn scalar(&mut self) -> Result<(), Stop> {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word(b"true"),
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
-            _ => Err(self.expected("a value")),
+            _ => Err(self.expected(Expected::Value)),
         }
     }
 
     /// Checks the object or array that starts here. A loop and not a recursion: most of what a
     /// record holds is only checked, and this is where that time goes.
-    fn container(&mut self) -> Result<(), Failure> {
+    fn container(&mut self) -> Result<(), Stop> {
         let outside = self.depth;
         // One bit for each level that is open, set for an object: `MAX_DEPTH` of them fit.
         let mut objects = 0_u128;
@@ -267,7 +280,7 @@ impl<'d> Scanner<'d> {
 
     /// Goes over what stands behind an entry, and says whether it was the last one.
     #[inline]
-    fn is_last(&mut self, is_object: bool) -> Result<bool, Failure> {
+    fn is_last(&mut self, is_object: bool) -> Result<bool, Stop> {
         self.whitespace();
         match (self.peek(), is_object) {
             (Some(b','), _) => {
@@ -275,24 +288,24 @@ impl<'d> Scanner<'d> {
                 Ok(false)
             }
             (Some(b'}'), true) | (Some(b']'), false) => Ok(true),
-            (_, true) => Err(self.expected("a comma or a closing brace")),
-            (_, false) => Err(self.expected("a comma or a closing bracket")),
+            (_, true) => Err(self.expected(Expected::MoreMembers)),
+            (_, false) => Err(self.expected(Expected::MoreElements)),
         }
     }
 
     /// Checks a member's name and the colon, and returns the name's span with the quotes.
     #[inline]
-    fn name(&mut self) -> Result<Span, Failure> {
+    fn name(&mut self) -> Result<Span, Stop> {
         self.whitespace();
         if self.peek() != Some(b'"') {
-            return Err(self.expected("a name in quotes"));
+            return Err(self.expected(Expected::Name));
         }
         let start = self.at;
         self.string()?;
         let name = start..self.at;
         self.whitespace();
         if self.peek() != Some(b':') {
-            return Err(self.expected("a colon"));
+            return Err(self.expected(Expected::Colon));
         }
         self.at += 1;
         Ok(name)
@@ -301,8 +314,8 @@ impl<'d> Scanner<'d> {
     /// Calls `visit` for each member with the name's token; it must consume the value.
     fn object(
         &mut self,
-        visit: &mut impl FnMut(&mut Self, Span) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        visit: &mut impl FnMut(&mut Self, Span) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         self.open()?;
         self.whitespace();
         if self.peek() == Some(b'}') {
@@ -318,7 +331,7 @@ impl<'d> Scanner<'d> {
     }
 
     /// Checks the value that starts here; its members if it is an object.
-    fn members(&mut self) -> Result<Option<Vec<Member>>, Failure> {
+    fn members(&mut self) -> Result<Option<Vec<Member>>, Stop> {
         if self.peek() != Some(b'{') {
             self.skip()?;
             return Ok(None);
@@ -335,8 +348,8 @@ impl<'d> Scanner<'d> {
     /// Calls `visit` for each element with its index; it must consume the value.
     fn array(
         &mut self,
-        visit: &mut impl FnMut(&mut Self, usize) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        visit: &mut impl FnMut(&mut Self, usize) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         self.open()?;
         self.whitespace();
         if self.peek() == Some(b']') {
@@ -352,10 +365,9 @@ impl<'d> Scanner<'d> {
     }
 
     #[inline]
-    fn open(&mut self) -> Result<(), Failure> {
+    fn open(&mut self) -> Result<(), Stop> {
         if self.depth >= MAX_DEPTH {
-            let detail = format!("nested deeper than {MAX_DEPTH} at byte {}", self.at);
-            return Err(Failure::new(FailureCode::TooDeep, detail));
+            return Err(self.expected(Expected::LessDepth));
         }
         self.depth += 1;
         self.at += 1;
@@ -363,7 +375,7 @@ impl<'d> Scanner<'d> {
     }
 
     #[inline]
-    fn close(&mut self) -> Result<(), Failure> {
+    fn close(&mut self) -> Result<(), Stop> {
         self.depth -= 1;
         self.at += 1;
         Ok(())
@@ -371,7 +383,7 @@ impl<'d> Scanner<'d> {
 
     /// Checks the string that starts here.
     #[inline]
-    fn string(&mut self) -> Result<(), Failure> {
+    fn string(&mut self) -> Result<(), Stop> {
         self.at += 1;
         self.escaped = false;
         loop {
@@ -382,16 +394,16 @@ impl<'d> Scanner<'d> {
                     self.escaped = true;
                     self.escape()?;
                 }
-                Some(0..=0x1f) => return Err(self.expected("no control character in a string")),
+                Some(0..=0x1f) => return Err(self.expected(Expected::Text)),
                 Some(_) => self.at += 1,
-                None => return Err(self.expected("the end of a string")),
+                None => return Err(self.expected(Expected::Quote)),
             }
         }
         self.at += 1;
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<(), Failure> {
+    fn escape(&mut self) -> Result<(), Stop> {
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
@@ -399,18 +411,18 @@ impl<'d> Scanner<'d> {
                 self.at += 1;
                 for _ in 0..4 {
                     if !self.peek().is_some_and(|b| b.is_ascii_hexdigit()) {
-                        return Err(self.expected("four hexadecimal digits"));
+                        return Err(self.expected(Expected::Hexadecimal));
                     }
                     self.at += 1;
                 }
             }
-            _ => return Err(self.expected("an escape")),
+            _ => return Err(self.expected(Expected::Escape)),
         }
         Ok(())
     }
 
     #[inline]
-    fn number(&mut self) -> Result<(), Failure> {
+    fn number(&mut self) -> Result<(), Stop> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -434,31 +446,31 @@ impl<'d> Scanner<'d> {
     }
 
     #[inline]
-    fn digits(&mut self) -> Result<(), Failure> {
+    fn digits(&mut self) -> Result<(), Stop> {
         let start = self.at;
         while self.peek().is_some_and(|b| b.is_ascii_digit()) {
             self.at += 1;
         }
         if self.at == start {
-            return Err(self.expected("a digit"));
+            return Err(self.expected(Expected::Digit));
         }
         Ok(())
     }
 
     #[inline]
-    fn word(&mut self, word: &[u8]) -> Result<(), Failure> {
+    fn word(&mut self, word: &[u8]) -> Result<(), Stop> {
         if !self.bytes[self.at..].starts_with(word) {
-            return Err(self.expected("a value"));
+            return Err(self.expected(Expected::Value));
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Failure> {
+    fn end(&mut self) -> Result<(), Stop> {
         self.whitespace();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.expected("the end")),
+            Some(_) => Err(self.expected(Expected::End)),
         }
     }
 
@@ -475,8 +487,9 @@ impl<'d> Scanner<'d> {
     }
 
     #[cold]
-    fn expected(&self, what: &str) -> Failure {
-        not_json(self.at, &format!("expected {what}"))
+    fn expected(&self, expected: Expected) -> Stop {
+        let at = self.at;
+        Stop { at, expected }
     }
 }
 
@@ -501,13 +514,6 @@ fn plain_bytes(bytes: &[u8]) -> usize {
         }
     }
     plain
-}
-
-fn not_json(at: usize, what: &str) -> Failure {
-    Failure::new(
-        FailureCode::NotJson,
-        format!("not JSON at byte {at}: {what}"),
-    )
 }
 
 #[cfg(test)]

@@ -68,6 +68,17 @@ fn a_changed_route_restarts_strictly_after_its_end_and_others_are_untouched() {
 }
 
 #[test]
+fn what_is_the_same_in_both_generations_is_held_once() {
+    let mut bench = Bench::with(vec![route("a"), route("b")]);
+    let before = bench.board.snapshot().process.spec.clone().unwrap();
+    let wanted = spec(vec![changed(&route("a")), route("b")]);
+    let _verdict = bench.reload(Ok(config(wanted, "second")));
+    let after = bench.board.snapshot().process.spec.clone().unwrap();
+    let same = |of: &str| Arc::ptr_eq(&before.routes[&name(of)], &after.routes[&name(of)]);
+    assert!(same("b") && !same("a"));
+}
+
+#[test]
 fn b125_a_reload_does_not_wait_for_a_flow_that_cannot_drain() {
     let mut bench = Bench::with(vec![route("a"), route("b")]);
     let wanted = spec(vec![changed(&route("a")), route("b")]);

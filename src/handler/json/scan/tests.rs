@@ -1,6 +1,7 @@
 //! The scanner, on documents right and wrong.
 
 use super::*;
+use crate::handler::FailureCode;
 
 fn name(text: &str) -> Segment {
     Segment::Name(text.to_owned())

@@ -1,5 +1,6 @@
 //! Several paths found in one pass over a document.
 
+use super::stop::Stop;
 use super::{Scanner, Span};
 use crate::handler::Failure;
 use crate::handler::json::{Segment, text};
@@ -91,7 +92,7 @@ impl Node {
 }
 
 impl Scanner<'_> {
-    fn collect(&mut self, node: &Node, found: &mut Found) -> Result<(), Failure> {
+    fn collect(&mut self, node: &Node, found: &mut Found) -> Result<(), Stop> {
         self.whitespace();
         let start = self.at;
         match self.peek() {
