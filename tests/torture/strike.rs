@@ -179,6 +179,11 @@ impl Stand<'_> {
                 let named = self.sees(SEEN, |s| !s.instances.logged("topic_replaced").is_empty());
                 named.then(|| "it was named".to_owned())
             }
+            (Fault::RetentionPassed, Memory::Count(before)) => {
+                let gaps = |s: &Self| s.instances.logged("gap").len() as u64;
+                let named = self.sees(2 * SEEN, |s| gaps(s) > before);
+                named.then(|| format!("{} gaps were named", gaps(self) - before))
+            }
             (Fault::ReloadBroken, _) => {
                 self.instances.mend();
                 None
@@ -339,12 +344,7 @@ impl Stand<'_> {
         }
         let before = self.instances.logged("gap").len();
         (0..INSTANCES).for_each(|index| self.instances.start(index));
-        let named = self.sees(2 * SEEN, |s| s.instances.logged("gap").len() > before);
-        let gaps = self.instances.logged("gap").len() - before;
-        (
-            named.then(|| format!("{gaps} gaps were named")),
-            Memory::Nothing,
-        )
+        (None, Memory::Count(before as u64))
     }
 
     fn transact(&mut self) -> Struck {
