@@ -10,7 +10,7 @@ use crate::support::transaction::Transaction;
 use crate::support::workload::{field, fill};
 use crate::traffic::{MAIN, far_off, too_large};
 use kafka_harness::{Broker, Link, Toll, Traffic, Way};
-use proof::plan::{Fault, INSTANCES, Reach, Trouble, Victim};
+use proof::plan::{Fault, INSTANCES, Reach, Side, Trouble, Victim};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ const EACH: u64 = 200;
 const IN_TRANSACTION: u64 = 40;
 /// Bytes a second, compressed, that a quota leaves of each broker.
 const QUOTA: &str = "producer_byte_rate=2000";
+/// Settings of a topic.
+const IN_SYNC: &str = "min.insync.replicas";
+const TAKES: &str = "max.message.bytes";
 const CONFIGS: &str = "kafka.admin.ConfigCommand";
 
 /// What was seen already, and what healing has to know.
@@ -115,8 +118,16 @@ impl Stand<'_> {
             }
             Fault::RetentionPassed => self.pass_position(),
             Fault::Transactions => self.transact(),
-            Fault::RefusedBySize => self.refuse("max.message.bytes", "150"),
-            Fault::RefusedByInSync => self.refuse("min.insync.replicas", "4"),
+            Fault::RefusedBySize => {
+                self.target.set(&self.topics.name("main"), TAKES, "150");
+                self.wait_pile()
+            }
+            Fault::RefusedByInSync(broker) => {
+                let victim = self.broker(at_target(broker));
+                self.target.set(&self.topics.name("main"), IN_SYNC, "3");
+                victim.kill().expect("killed");
+                self.wait_pile()
+            }
             Fault::RefusedByAcl => {
                 self.clusters
                     .target
@@ -192,8 +203,16 @@ impl Stand<'_> {
                 open.abort();
                 None
             }
-            (Fault::RefusedBySize, _) => self.take_again("max.message.bytes", "1048588"),
-            (Fault::RefusedByInSync, _) => self.take_again("min.insync.replicas", "2"),
+            (Fault::RefusedBySize, _) => {
+                self.target.set(&self.topics.name("main"), TAKES, "1048588");
+                None
+            }
+            (Fault::RefusedByInSync(broker), _) => {
+                self.broker(at_target(broker)).restart().expect("restarted");
+                self.whole(at_target(broker));
+                self.target.set(&self.topics.name("main"), IN_SYNC, "2");
+                None
+            }
             (Fault::RefusedByAcl, _) => {
                 self.clusters
                     .target
@@ -398,16 +417,6 @@ impl Stand<'_> {
         (effect.then(words), Memory::Nothing)
     }
 
-    fn refuse(&self, key: &str, value: &str) -> Struck {
-        self.target.set(&self.topics.name("main"), key, value);
-        self.wait_pile()
-    }
-
-    fn take_again(&self, key: &str, value: &str) -> Option<String> {
-        self.target.set(&self.topics.name("main"), key, value);
-        None
-    }
-
     fn skipped(&self) -> u64 {
         self.instances.logged("record_failed").len() as u64
     }
@@ -433,6 +442,11 @@ impl Stand<'_> {
             .admin(CONFIGS, &[&change[..], &whose].concat())
             .expect("the quota is changed");
     }
+}
+
+fn at_target(broker: i32) -> Victim {
+    let side = Side::Target;
+    Victim { side, broker }
 }
 
 fn cut_off(in_flight: u64) -> Struck {

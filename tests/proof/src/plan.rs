@@ -159,8 +159,8 @@ pub enum Fault {
     RefusedByAcl,
     /// The target slows mirror down.
     RefusedByQuota,
-    /// The target topic wants more copies in sync than it has.
-    RefusedByInSync,
+    /// The target topic wants all its copies in sync, and this broker of the target is killed.
+    RefusedByInSync(i32),
     /// Records have timestamps years away.
     ClockOff,
 }
@@ -367,7 +367,7 @@ impl Fault {
             | Self::Transactions => vec![Need::Brokers(Side::Source)],
             Self::Reloaded | Self::ReloadBroken => vec![Need::Files],
             Self::RefusedBySize
-            | Self::RefusedByInSync
+            | Self::RefusedByInSync(_)
             | Self::RefusedByAcl
             | Self::RefusedByQuota => {
                 vec![Need::Settings, Need::Brokers(Side::Target)]
@@ -432,7 +432,7 @@ impl Kind {
             Self::RecordsTooLarge => Fault::RecordsTooLarge,
             Self::RefusedByAcl => Fault::RefusedByAcl,
             Self::RefusedByQuota => Fault::RefusedByQuota,
-            Self::RefusedByInSync => Fault::RefusedByInSync,
+            Self::RefusedByInSync => Fault::RefusedByInSync(broker),
             Self::BrokerRestarted => Fault::BrokerRestarted(victim),
             Self::BrokerDiskFull => Fault::BrokerDiskFull(victim),
             Self::ClockOff => Fault::ClockOff,
@@ -538,9 +538,10 @@ impl fmt::Display for Fault {
             Self::RecordsTooLarge => f.write_str("records that are too large, on_error: skip"),
             Self::RefusedByAcl => f.write_str("the target forbids to write"),
             Self::RefusedByQuota => f.write_str("the target slows down by quota"),
-            Self::RefusedByInSync => {
-                f.write_str("the target wants more copies in sync than there are")
-            }
+            Self::RefusedByInSync(broker) => write!(
+                f,
+                "the target wants all copies in sync, and its broker {broker} is killed"
+            ),
             Self::ClockOff => f.write_str("timestamps of records are years away"),
         }
     }
