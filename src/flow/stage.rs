@@ -168,15 +168,53 @@ fn serve<R: FetchedRecord, K: Sink>(
     inbox: &Sender<Note>,
 ) {
     while let Ok(job) = queue.recv() {
-        let handled = lane.run(&job);
-        load.records
-            .fetch_sub(job.batch.records.len() as u64, Ordering::AcqRel);
-        load.bytes.fetch_sub(job.batch.cost(), Ordering::AcqRel);
-        let ticket = job.ticket;
-        // The records go before the word: a worker that ends waits for the words only.
-        drop(job);
-        if inbox.send(Note::Handled { ticket, handled }).is_err() {
+        if inbox.send(serve_one(lane, job, load)).is_err() {
             return;
         }
+    }
+}
+
+fn serve_one<R: FetchedRecord, K: Sink>(lane: &mut Lane<K>, job: Job<R, K>, load: &Load) -> Note {
+    let handled = lane.run(&job);
+    load.records
+        .fetch_sub(job.batch.records.len() as u64, Ordering::AcqRel);
+    load.bytes.fetch_sub(job.batch.cost(), Ordering::AcqRel);
+    let ticket = job.ticket;
+    // The records go before the word: a worker that ends waits for the words only.
+    drop(job);
+    Note::Handled { ticket, handled }
+}
+
+/// The queue of a handler thread that a test serves by itself.
+#[cfg(test)]
+pub(crate) struct ByHand<R, K> {
+    pub(crate) jobs: Receiver<Job<R, K>>,
+    load: Arc<Load>,
+}
+
+#[cfg(test)]
+impl<R: FetchedRecord, K: Sink> ByHand<R, K> {
+    /// A stage with one handler thread, and its queue.
+    pub(crate) fn stage(bounds: (u64, u64)) -> (Stage<R, K>, Self) {
+        let (jobs, queue) = unbounded();
+        let load = Arc::new(Load::default());
+        let thread = std::thread::spawn(|| {});
+        let lane = LaneThread {
+            jobs,
+            load: load.clone(),
+            thread,
+        };
+        let stage = Stage::Threads(LaneThreads {
+            lanes: vec![lane],
+            max_records: bounds.0,
+            max_bytes: bounds.1,
+        });
+        (stage, Self { jobs: queue, load })
+    }
+
+    /// What serves one job, on whatever thread.
+    pub(crate) fn server(&self) -> impl Fn(&mut Lane<K>, Job<R, K>) -> Note + Send + use<R, K> {
+        let load = self.load.clone();
+        move |lane, job| serve_one(lane, job, &load)
     }
 }

@@ -23,7 +23,19 @@ fn apply(plan: &Plan, running: &Spec) -> BTreeMap<Name, Arc<RouteSpec>> {
                 );
                 before
             }
-            Change::Keep(spec) => routes.insert(name.clone(), Arc::clone(spec)),
+            Change::Keep(spec) => {
+                let before = routes.insert(name.clone(), Arc::clone(spec));
+                for (source, target) in places(spec) {
+                    let action = FlowAction::Keep;
+                    let flow = FlowChange {
+                        source,
+                        target,
+                        action,
+                    };
+                    check_flow(before.as_ref().unwrap(), spec, &flow);
+                }
+                before
+            }
             Change::Stop(_) => routes.remove(name),
         };
         assert_eq!(gone.is_none(), matches!(change, Change::Start(_)));
@@ -44,6 +56,7 @@ fn places(route: &RouteSpec) -> BTreeSet<(Name, Name)> {
 fn apply_flows(before: &RouteSpec, alteration: &Alteration) -> BTreeSet<(Name, Name)> {
     let mut flows = places(before);
     for flow in &alteration.flows {
+        check_flow(before, &alteration.wanted, flow);
         let place = (flow.source.clone(), flow.target.clone());
         match flow.action {
             FlowAction::Start => assert!(flows.insert(place)),
@@ -52,6 +65,52 @@ fn apply_flows(before: &RouteSpec, alteration: &Alteration) -> BTreeSet<(Name, N
         }
     }
     flows
+}
+
+/// What a flow between two clusters works by: all settings but those that only its start or the plan
+/// itself look at, and both clusters.
+fn works_by(route: &RouteSpec, flow: &FlowChange) -> (RouteSpec, ClusterSpec, ClusterSpec) {
+    let mut settings = route.clone();
+    (settings.sources, settings.targets) = (Vec::new(), Vec::new());
+    (settings.about, settings.was, settings.accept) = (None, None, Vec::new());
+    settings.start = Start::Earliest;
+    let find = |list: &[Arc<ClusterSpec>], name: &Name| {
+        let found = list.iter().find(|c| c.name == *name);
+        (**found.expect("an end of the flow")).clone()
+    };
+    let source = find(&route.sources, &flow.source);
+    (settings, source, find(&route.targets, &flow.target))
+}
+
+/// The same without what a running flow takes over.
+fn restarts_for(
+    (mut settings, source, target): (RouteSpec, ClusterSpec, ClusterSpec),
+) -> (RouteSpec, ClusterSpec, ClusterSpec) {
+    let plain = route(settings.name.as_str());
+    settings.topics = plain.topics.clone();
+    settings.chain = plain.chain.clone();
+    (settings.on_gap, settings.on_error) = (plain.on_gap, plain.on_error);
+    settings.dead_letter = plain.dead_letter.clone();
+    settings.threads.queue_records = plain.threads.queue_records;
+    settings.threads.queue_bytes = plain.threads.queue_bytes;
+    settings.topic_creation = plain.topic_creation.clone();
+    (settings.in_flight_bytes, settings.record_bytes) = (plain.in_flight_bytes, plain.record_bytes);
+    settings.commit_interval = plain.commit_interval;
+    settings.discovery_interval = plain.discovery_interval;
+    (settings, source, target)
+}
+
+/// What goes on has what is wanted: a flow that is kept works by it already, one that takes it over
+/// could.
+fn check_flow(before: &RouteSpec, wanted: &RouteSpec, flow: &FlowChange) {
+    match flow.action {
+        FlowAction::Keep => assert_eq!(works_by(before, flow), works_by(wanted, flow)),
+        FlowAction::Take(ReloadClass::Live) => assert_eq!(
+            restarts_for(works_by(before, flow)),
+            restarts_for(works_by(wanted, flow))
+        ),
+        FlowAction::Take(_) | FlowAction::Start | FlowAction::Stop => {}
+    }
 }
 
 fn chain(steps: serde_json::Value) -> Chain {
@@ -89,8 +148,13 @@ fn any_route() -> impl Strategy<Value = Arc<RouteSpec>> {
     (0..6_u8, ends(), ends(), settings).prop_map(|(n, sources, targets, s)| {
         let mut made = (*route(&format!("r{n}"))).clone();
         let is = |i: usize| s[i] == 1;
-        made.sources = sources;
-        made.targets = targets;
+        // A name means one cluster, at whichever end.
+        let same = |c: Arc<ClusterSpec>| {
+            let source = sources.iter().find(|s| s.name == c.name);
+            source.cloned().unwrap_or(c)
+        };
+        made.targets = targets.into_iter().map(same).collect();
+        made.sources.clone_from(&sources);
         made.about = is(0).then(|| "words".to_owned());
         made.topics = topics(if is(1) { "a" } else { "b" });
         made.chain = match is(2) {

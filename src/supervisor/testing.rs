@@ -118,6 +118,8 @@ pub(crate) struct Fake {
     pub route: String,
     pub source: String,
     pub target: String,
+    /// What it was started with.
+    pub spec: Arc<RouteSpec>,
     pub view: Arc<FlowView>,
     told: Mutex<Vec<Told>>,
     on_exit: Mutex<Option<OnExit>>,
@@ -127,6 +129,19 @@ pub(crate) struct Fake {
 impl Fake {
     pub fn told(&self) -> Vec<Told> {
         self.told.lock().unwrap().clone()
+    }
+
+    /// The settings that it works by.
+    pub fn works_by(&self) -> Arc<RouteSpec> {
+        let told = self.told();
+        let changes = told.into_iter().rev().filter_map(|told| match told {
+            Told::Change(route) => Some(route),
+            Told::Drain(_) | Told::Abort => None,
+        });
+        changes
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| Arc::clone(&self.spec))
     }
 
     /// Whether it has not ended.
@@ -189,6 +204,7 @@ impl Flows for Fakes {
             route: route.to_string(),
             source: source.to_string(),
             target: target.to_string(),
+            spec: Arc::clone(&spec.route),
             view: Arc::new(FlowView::new(
                 route.as_str(),
                 source.as_str(),

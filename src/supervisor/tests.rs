@@ -123,5 +123,6 @@ fn results(verdict: ReloadVerdict) -> Vec<(String, RouteResult)> {
 }
 
 mod endings;
+mod model;
 mod reloads;
 mod restarts;

@@ -227,6 +227,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if self.may_be_settled_alone(&ticket) {
             return;
         }
+        self.may_be_taken_down_alone(&ticket);
         self.count(&ticket);
         let Some(owned) = self.owned.get_mut(&ticket.partition) else {
             return;

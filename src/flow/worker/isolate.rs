@@ -130,6 +130,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
         true
     }
 
+    /// One that stood alone and was taken down by something else goes again.
+    pub(super) fn may_be_taken_down_alone(&mut self, ticket: &Ticket) {
+        let fault = ticket.failure.as_ref().map(|(_, fault)| fault.kind);
+        if fault == Some(FaultKind::Collateral) {
+            self.barrier(&ticket.partition, ticket.life, |_| {});
+        }
+    }
+
     fn settle_alone(&mut self, ticket: &Ticket, offset: Offset, failure: Failure) {
         let tp = &ticket.partition;
         let counters = &self.view.counters;

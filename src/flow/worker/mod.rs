@@ -26,6 +26,8 @@ mod release;
 mod report;
 mod silence;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 mod ticket;
 

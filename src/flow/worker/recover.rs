@@ -64,8 +64,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
             .get(tp)
             .is_some_and(|o| matches!(o.phase, Phase::Isolating(_)) && o.lone.is_some());
         match fault.kind {
-            // It stands alone as the culprit: `settle_alone` decides when it has settled.
-            FaultKind::Record(_) if alone => {}
+            // It stands alone as the culprit, or an output of it took another one down: that is decided
+            // when all of it has settled.
+            FaultKind::Record(_) | FaultKind::Collateral if alone => {}
             FaultKind::Record(_) => self.barrier(tp, life, |t| t.suspect(offset)),
             FaultKind::Collateral => self.barrier(tp, life, |_| {}),
             FaultKind::World => self.barrier(tp, life, |t| {
@@ -93,7 +94,12 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     /// Begins a barrier, or adds to one.
-    fn barrier(&mut self, tp: &TopicPartition, life: u64, note: impl FnOnce(&mut Trouble)) {
+    pub(super) fn barrier(
+        &mut self,
+        tp: &TopicPartition,
+        life: u64,
+        note: impl FnOnce(&mut Trouble),
+    ) {
         let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == life) else {
             return;
         };

@@ -36,8 +36,8 @@ pub(super) struct Release {
     partitions: Vec<TopicPartition>,
     why: Why,
     since: Instant,
-    drain_until: Instant,
-    commit_until: Instant,
+    pub(super) drain_until: Instant,
+    pub(super) commit_until: Instant,
     step: Step,
 }
 

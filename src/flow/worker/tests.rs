@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(10);
 
 /// A record that holds its offset as value.
-struct Made {
-    offset: i64,
-    value: Vec<u8>,
+pub(super) struct Made {
+    pub(super) offset: i64,
+    pub(super) value: Vec<u8>,
 }
 
 impl HeaderSource for Made {
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-fn tp(partition: i32) -> TopicPartition {
+pub(super) fn tp(partition: i32) -> TopicPartition {
     TopicPartition::new("t", partition)
 }
 
@@ -460,7 +460,7 @@ fn start(topic_id: &str) -> Resolution {
     })
 }
 
-fn flow_spec(chain: Chain, on_error: OnError) -> FlowSpec {
+pub(super) fn flow_spec(chain: Chain, on_error: OnError) -> FlowSpec {
     let cluster = |name: &str| {
         Arc::new(ClusterSpec {
             name: Name::new(name).unwrap(),

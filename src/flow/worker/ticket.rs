@@ -1,7 +1,7 @@
 //! Batches in flight: what a token in an outcome points to.
 
 use crate::flow::tracker::BatchId;
-use crate::plane::{Offset, ProduceFault};
+use crate::plane::{FaultKind, Offset, ProduceFault};
 use crate::record::TopicPartition;
 use std::time::Instant;
 
@@ -69,13 +69,16 @@ impl Ticket {
         self.sparse.partition_point(|d| *d < distance) as u64
     }
 
-    /// Notes a failed output; the lowest one counts.
+    /// Notes a failed output; the lowest one counts, and of the outputs of one record the one that
+    /// failed for what it is: it may have taken the others down.
     pub(super) fn fail(&mut self, offset: Offset, fault: ProduceFault) {
-        if self
-            .failure
-            .as_ref()
-            .is_none_or(|(lowest, _)| offset < *lowest)
-        {
+        let is_own = |fault: &ProduceFault| matches!(fault.kind, FaultKind::Record(_));
+        let counts = match &self.failure {
+            None => true,
+            Some((lowest, noted)) if offset == *lowest => is_own(&fault) && !is_own(noted),
+            Some((lowest, _)) => offset < *lowest,
+        };
+        if counts {
             self.failure = Some((offset, fault));
         }
     }
