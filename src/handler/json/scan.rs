@@ -386,8 +386,20 @@ impl<'d> Scanner<'d> {
     fn string(&mut self) -> Result<(), Stop> {
         self.at += 1;
         self.escaped = false;
+        self.at += plain_bytes(&self.bytes[self.at..]);
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                Ok(())
+            }
+            _ => self.rest_of_string(),
+        }
+    }
+
+    /// The rest of a string with escapes, of one at the very end of the document, or of none.
+    #[inline(never)]
+    fn rest_of_string(&mut self) -> Result<(), Stop> {
         loop {
-            self.at += plain_bytes(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -398,6 +410,7 @@ impl<'d> Scanner<'d> {
                 Some(_) => self.at += 1,
                 None => return Err(self.expected(Expected::Quote)),
             }
+            self.at += plain_bytes(&self.bytes[self.at..]);
         }
         self.at += 1;
         Ok(())
