@@ -252,7 +252,7 @@ fn verbatim(text: &str) -> String {
         .collect()
 }
 
-/// Backslashes, hyphens, quotes and carets as they are written.
+/// Backslashes, hyphens, quotes and carets as they are written, and characters that are not ASCII by their number.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -263,7 +263,8 @@ fn escape(text: &str) -> String {
             '`' => escaped += "\\(ga",
             '^' => escaped += "\\(ha",
             '~' => escaped += "\\(ti",
-            other => escaped.push(other),
+            other if other.is_ascii() => escaped.push(other),
+            other => escaped += &format!("\\[u{:04X}]", u32::from(other)),
         }
     }
     escaped

@@ -122,7 +122,7 @@ impl Faults<'_> {
                     &at,
                     Code::WrongValue,
                     self.subject(&at) + " is not of the form it must have",
-                    None,
+                    description_of(error).map(str::to_owned),
                 ),
             },
             kind => match unit_of(error) {
@@ -334,6 +334,20 @@ fn siblings(error: &ValidationError<'_>) -> Vec<String> {
         .unwrap_or_default()
 }
 
+/// What the schema says of the field.
+fn description_of(error: &ValidationError<'_>) -> Option<&'static str> {
+    let path = error.schema_path().to_string();
+    let mut at = path.as_str();
+    while let Some((above, _)) = at.rsplit_once('/') {
+        let node = schema::schema().pointer(above);
+        if let Some(words) = node.and_then(|node| node.get("description")?.as_str()) {
+            return Some(words);
+        }
+        at = above;
+    }
+    None
+}
+
 /// The unit that the field has, if it has one.
 fn unit_of(error: &ValidationError<'_>) -> Option<Unit> {
     let path = error.schema_path().to_string();
@@ -348,6 +362,7 @@ fn bound(kind: &Kind) -> String {
         Kind::Maximum { limit } => format!("must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MinItems { limit: 1 } => "must not be empty".to_owned(),
         Kind::MinItems { limit } => format!("must have at least {limit} item(s)"),
         Kind::MaxItems { limit } => format!("must have at most {limit} item(s)"),
         Kind::MinLength { .. } | Kind::MinProperties { .. } => "must not be empty".to_owned(),

@@ -140,10 +140,10 @@ impl Chain {
         let mut steps = Vec::with_capacity(self.steps.len());
         for (index, step) in self.steps.iter().enumerate() {
             let bound = step.bind(binding, &mut targets);
-            steps.push(bound.map_err(|message| ChainFault {
+            steps.push(bound.map_err(|unbound| ChainFault {
                 pointer: format!("/{index}"),
-                inside: None,
-                message,
+                inside: unbound.inside,
+                message: unbound.message,
                 help: None,
             })?);
         }

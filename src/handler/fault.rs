@@ -1,5 +1,6 @@
 //! Where a mistake in a chain stands: a JSON pointer that grows as the compiler descends.
 
+use super::broken_regex::BrokenRegex;
 use super::{ChainFault, Inside};
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -20,6 +21,24 @@ pub(crate) struct Words {
     pub(crate) message: String,
     /// What to do.
     pub(crate) help: Option<String>,
+}
+
+/// Why a step cannot be bound to a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unbound {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// The part of a text that is.
+    pub(crate) inside: Option<Inside>,
+}
+
+impl From<String> for Unbound {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            inside: None,
+        }
+    }
 }
 
 impl<'f> Place<'f> {
@@ -57,6 +76,19 @@ impl<'f> Place<'f> {
     /// Reports a mistake in the bytes `inside` of the text that stands here. Always `None`.
     pub(crate) fn fault_inside<T>(&self, inside: Inside, fault: Words) -> Option<T> {
         self.push(Some(inside), fault)
+    }
+
+    /// Reports a regular expression that does not compile. Always `None`.
+    pub(crate) fn fault_regex<T>(&self, text: &str, broken: BrokenRegex) -> Option<T> {
+        let inside = Inside {
+            text: text.to_owned(),
+            bytes: broken.bytes,
+        };
+        let words = Words {
+            message: format!("no regular expression: {}", broken.reason),
+            help: None,
+        };
+        self.fault_inside(inside, words)
     }
 
     fn report<T>(&self, message: String, help: Option<String>) -> Option<T> {

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 mod analysis;
+pub(crate) mod broken_regex;
 mod cel;
 mod chain;
 mod clock;

@@ -1,6 +1,7 @@
 //! Target topics: templates that become names, once per topic or once per record.
 
-use super::fault::Place;
+use super::broken_regex::BrokenRegex;
+use super::fault::{Place, Unbound, Words};
 use super::outline::{Certainty, FlowNames, Outline, OutlineName};
 use super::template::{Template, Varies};
 use super::{Binding, Failure, FailureCode, Reads, Targets};
@@ -56,10 +57,12 @@ impl Naming {
         let allow = compile_allow(allow.unwrap_or_default(), &owner.child("allow"));
         let (template, allow) = (template?, allow?);
         if let Some(text) = never_legal(&template) {
-            return place.fault_with_help(
-                format!("no topic can be called `{text}`"),
-                "names of topics have letters, digits, `.`, `_` and `-`, 249 characters at most",
-            );
+            let inside = template.part(text);
+            let words = Words {
+                message: format!("no topic can be called `{text}`"),
+                help: Some("names of topics have letters, digits, `.`, `_` and `-`, 249 characters at most".to_owned()),
+            };
+            return place.fault_inside(inside, words);
         }
         let name = match (template.varies(), so_far) {
             (Varies::Never, _) => Name::Static(String::new()),
@@ -130,7 +133,7 @@ impl Naming {
         binding: &Binding<'_>,
         before: &Targets,
         after: &mut Targets,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unbound> {
         let template = self.template.bind(binding)?;
         let name = match self.name {
             Name::Static(_) => {
@@ -216,20 +219,24 @@ pub(crate) fn add(names: &mut Vec<String>, name: &str) {
 }
 
 fn compile_allow(list: &[String], place: &Place<'_>) -> Option<Vec<Allowed>> {
-    let compiled =
-        list.iter()
-            .enumerate()
-            .map(|(index, text)| match Regex::new(&format!("^(?:{text})$")) {
-                Ok(whole_name) => Some(Allowed {
-                    text: text.clone(),
-                    whole_name,
-                }),
-                Err(error) => place
-                    .child(index)
-                    .fault(format!("no regular expression: {error}")),
-            });
+    let compiled = list
+        .iter()
+        .enumerate()
+        .map(|(index, text)| match whole_name(text) {
+            Ok(whole_name) => Some(Allowed {
+                text: text.clone(),
+                whole_name,
+            }),
+            Err(broken) => place.child(index).fault_regex(text, broken),
+        });
     let compiled: Vec<Option<Allowed>> = compiled.collect();
     compiled.into_iter().collect()
+}
+
+fn whole_name(text: &str) -> Result<Regex, BrokenRegex> {
+    // By itself first: a parenthesis too many must not end the group around it.
+    let compiled = Regex::new(text).and_then(|_| Regex::new(&format!("^(?:{text})$")));
+    compiled.map_err(|error| BrokenRegex::of(text, &error))
 }
 
 /// What of a template's own text makes every name illegal, if something does.

@@ -1,6 +1,7 @@
 //! Operators: what is asked of the field at a path.
 
 use super::Failure;
+use super::broken_regex::BrokenRegex;
 use super::compare::{equals, order, text_bytes};
 use super::fault::{Place, suggest};
 use super::json::scan;
@@ -81,7 +82,7 @@ impl Operator {
             "matches" => match operand {
                 Value::String(pattern) => match whole_text(pattern) {
                     Ok(regex) => Some(Self::Matches(regex)),
-                    Err(message) => place.fault(message),
+                    Err(broken) => place.fault_regex(pattern, broken),
                 },
                 _ => place.fault("`matches` takes a regular expression as text"),
             },
@@ -146,16 +147,10 @@ fn is_one_of(field: &Field<'_>, literals: &[Field<'static>]) -> Result<bool, Fai
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn whole_text(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn whole_text(pattern: &str) -> Result<Regex, BrokenRegex> {
     // By itself first: a parenthesis too many must not end the group around it.
     let compiled = Regex::new(pattern).and_then(|_| Regex::new(&format!(r"\A(?:{pattern})\z")));
-    compiled.map_err(|error| {
-        // The crate draws the place; its last line says what is wrong.
-        let error = error.to_string();
-        let what = error.lines().next_back().unwrap_or_default();
-        let what = what.strip_prefix("error: ").unwrap_or(what);
-        format!("no regular expression: {what}")
-    })
+    compiled.map_err(|error| BrokenRegex::of(pattern, &error))
 }
 
 /// Whether the text of `field` matches; objects and arrays have none.

@@ -1,6 +1,6 @@
 //! `rename`: the topic, headers or fields get other names; what they hold stays.
 
-use super::fault::Place;
+use super::fault::{Place, Unbound};
 use super::json::{Segment, edit};
 use super::naming::{Naming, TopicSoFar};
 use super::outline::{Certainty, FlowNames, Outline};
@@ -89,7 +89,7 @@ impl Rename {
         &self,
         binding: &Binding<'_>,
         before: &Targets,
-    ) -> Result<(Self, Option<Targets>), String> {
+    ) -> Result<(Self, Option<Targets>), Unbound> {
         let Self::Topic(choices) = self else {
             return Ok((self.clone(), None));
         };

@@ -1,7 +1,7 @@
 //! One compiled step: an action and its modifiers.
 
 use super::analysis::Part;
-use super::fault::{Place, suggest};
+use super::fault::{Place, Unbound, suggest};
 use super::filter::Filter;
 use super::limit::{RecordLimit, bytes_of};
 use super::naming::{TopicSoFar, add};
@@ -156,7 +156,7 @@ impl Step {
         &self,
         binding: &Binding<'_>,
         targets: &mut Targets,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unbound> {
         let action = match &self.action {
             Action::Rename(rename) => {
                 let (bound, named) = rename.bind(binding, targets)?;

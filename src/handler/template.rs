@@ -1,13 +1,14 @@
 //! Templates: text with `{…}`, compiled once, its constants resolved when a topic is bound.
 
-use super::fault::{Place, suggest};
+use super::fault::{Place, Unbound, Words, suggest};
 use super::limit::RecordLimit;
 use super::moment::Pattern;
 use super::outline::{FlowNames, Part, append};
 use super::path::{Path, ROOTS};
-use super::{Binding, Failure, FailureCode, Reads};
+use super::{Binding, Failure, FailureCode, Inside, Reads};
 use crate::record::Record;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Placeholders that are neither paths nor captures.
 const PLACEHOLDERS: [&str; 4] = ["source", "target", "route", "source_topic"];
@@ -15,6 +16,8 @@ const PLACEHOLDERS: [&str; 4] = ["source", "target", "route", "source_topic"];
 /// A compiled template.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
+    /// As it is written.
+    text: String,
     pieces: Vec<Piece>,
     limit: RecordLimit,
 }
@@ -37,8 +40,8 @@ enum Piece {
     Target,
     Route,
     SourceTopic,
-    /// A named capture of the include regex.
-    Capture(String),
+    /// A named capture of the include regex, and where it stands in the text.
+    Capture(String, Range<usize>),
     Path(Path),
     /// The timestamp in a pattern.
     Moment(Pattern),
@@ -49,13 +52,22 @@ impl Template {
     pub(crate) fn compile(text: &str, place: &Place<'_>) -> Option<Self> {
         match parse(text) {
             Ok(pieces) => Some(Self {
+                text: text.to_owned(),
                 pieces,
                 limit: RecordLimit::default(),
             }),
-            Err(message) => place.fault_with_help(
-                message,
-                "a template is text with `{placeholder}`; `{{` and `}}` are braces",
-            ),
+            Err(mistake) => {
+                let inside = Inside {
+                    text: text.to_owned(),
+                    bytes: mistake.bytes,
+                };
+                let help = "a template is text with `{placeholder}`; `{{` and `}}` are braces";
+                let words = Words {
+                    message: mistake.message,
+                    help: Some(help.to_owned()),
+                };
+                place.fault_inside(inside, words)
+            }
         }
     }
 
@@ -63,7 +75,7 @@ impl Template {
     ///
     /// # Errors
     /// A capture that the include regex does not have, or that took no part in the match.
-    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, Unbound> {
         let mut bound: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {
             let text = match piece {
@@ -72,7 +84,10 @@ impl Template {
                 Piece::Target => binding.target,
                 Piece::Route => binding.route,
                 Piece::SourceTopic => binding.topic,
-                Piece::Capture(name) => capture(name, binding)?,
+                Piece::Capture(name, at) => capture(name, binding).map_err(|message| Unbound {
+                    message,
+                    inside: Some(self.inside(at.clone())),
+                })?,
                 Piece::Path(_) | Piece::Moment(_) => {
                     bound.push(piece.clone());
                     continue;
@@ -84,9 +99,23 @@ impl Template {
             }
         }
         Ok(Self {
+            text: self.text.clone(),
             pieces: bound,
             limit: RecordLimit::of(binding.record_bytes),
         })
+    }
+
+    fn inside(&self, bytes: Range<usize>) -> Inside {
+        Inside {
+            text: self.text.clone(),
+            bytes,
+        }
+    }
+
+    /// Where one of its own texts stands; with braces in it the whole template.
+    pub(crate) fn part(&self, text: &str) -> Inside {
+        let at = self.text.find(text).map(|at| at..at + text.len());
+        self.inside(at.unwrap_or(0..self.text.len()))
     }
 
     /// Its text, if it is nothing else.
@@ -150,7 +179,7 @@ impl Template {
                 Piece::Target => append(&mut name, [Part::Text(names.target.to_owned())]),
                 Piece::Route => append(&mut name, [Part::Text(names.route.to_owned())]),
                 Piece::SourceTopic => append(&mut name, [Part::SourceTopic]),
-                Piece::Capture(capture) => append(&mut name, [Part::Capture(capture.clone())]),
+                Piece::Capture(capture, _) => append(&mut name, [Part::Capture(capture.clone())]),
                 Piece::Path(Path::Topic) => append(&mut name, so_far.to_vec()),
                 Piece::Path(_) | Piece::Moment(_) => return None,
             }
@@ -231,29 +260,43 @@ fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, String> {
         })
 }
 
-fn parse(text: &str) -> Result<Vec<Piece>, String> {
+/// What is wrong with a template, and where in it.
+#[derive(Debug)]
+struct Mistake {
+    message: String,
+    bytes: Range<usize>,
+}
+
+fn parse(text: &str) -> Result<Vec<Piece>, Mistake> {
     let mut pieces = Vec::new();
     let mut literal = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        literal.push_str(&rest[..at]);
-        let brace = &rest[at..=at];
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix(brace) {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(['{', '}']).map(|at| from + at) {
+        literal.push_str(&text[from..at]);
+        let brace = &text[at..=at];
+        let mistake = |message: &str, bytes| Mistake {
+            message: message.to_owned(),
+            bytes,
+        };
+        from = at + 1;
+        if text[from..].starts_with(brace) {
             literal.push_str(brace);
-            rest = after;
+            from += 1;
         } else if brace == "{" {
-            let end = placeholder_end(rest).ok_or("a `{` is not closed")?;
+            let end = placeholder_end(&text[from..]);
+            let end = end.ok_or_else(|| mistake("a `{` is not closed", at..at + 1))? + from;
             if !literal.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut literal)));
             }
-            pieces.push(parse_placeholder(&rest[..end])?);
-            rest = &rest[end + 1..];
+            let piece = parse_placeholder(&text[from..end], at..end + 1);
+            pieces.push(piece.map_err(|words| mistake(&words, at..end + 1))?);
+            from = end + 1;
         } else {
-            return Err("a `}` without its `{`; a brace itself is written `}}`".to_owned());
+            let words = "a `}` without its `{`; a brace itself is written `}}`";
+            return Err(mistake(words, at..at + 1));
         }
     }
-    literal.push_str(rest);
+    literal.push_str(&text[from..]);
     if !literal.is_empty() {
         pieces.push(Piece::Text(literal));
     }
@@ -276,7 +319,7 @@ fn placeholder_end(text: &str) -> Option<usize> {
     None
 }
 
-fn parse_placeholder(name: &str) -> Result<Piece, String> {
+fn parse_placeholder(name: &str, at: Range<usize>) -> Result<Piece, String> {
     match name {
         "" => return Err("`{}` names nothing".to_owned()),
         "source" => return Ok(Piece::Source),
@@ -300,7 +343,7 @@ fn parse_placeholder(name: &str) -> Result<Piece, String> {
     }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if name.chars().all(is_word) {
-        return Ok(Piece::Capture(name.to_owned()));
+        return Ok(Piece::Capture(name.to_owned(), at));
     }
     Err(format!("`{{{name}}}` is neither a placeholder nor a path"))
 }
@@ -322,11 +365,12 @@ mod tests {
             clock: crate::handler::Clock::default(),
             record_bytes: None,
         };
-        Template {
-            pieces: parse(text)?,
+        let template = Template {
+            text: text.to_owned(),
+            pieces: parse(text).map_err(|mistake| mistake.message)?,
             limit: RecordLimit::default(),
-        }
-        .bind(&binding)
+        };
+        template.bind(&binding).map_err(|unbound| unbound.message)
     }
 
     #[test]

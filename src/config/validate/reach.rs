@@ -8,7 +8,7 @@ use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::pointer;
 use crate::config::spec::{Accept, ClusterSpec, Name, TopicSelection};
 use crate::handler::outline::{FlowNames, OutlineName};
-use crate::handler::{Binding, Chain, ChainFault, Clock};
+use crate::handler::{Binding, Chain, ChainFault, Clock, Inside};
 use std::collections::{BTreeSet, HashMap};
 
 /// A route on its way: what its patterns and its renames are looked at with.
@@ -220,7 +220,13 @@ impl Reach<'_> {
                     true => fault.message,
                     false => "this step can name no topic of the route".to_owned(),
                 };
-                check.say(Code::BadStep, &at, message).help = fault.help;
+                let diagnostic = match fault.inside {
+                    Some(Inside { text, bytes }) => {
+                        check.say_inside(Code::BadStep, &at, (&text, bytes), message)
+                    }
+                    None => check.say(Code::BadStep, &at, message),
+                };
+                diagnostic.help = fault.help;
             }
         }
     }

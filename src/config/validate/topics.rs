@@ -5,7 +5,7 @@ use crate::config::diagnostic::Code;
 use crate::config::pointer;
 use crate::config::raw::RawTopics;
 use crate::config::spec::{Pattern, TopicSelection};
-use std::ops::Range;
+use crate::handler::broken_regex::BrokenRegex;
 
 /// The selection, if every pattern compiles.
 pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<TopicSelection> {
@@ -58,11 +58,9 @@ fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
 }
 
 fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {
-    let words = error.to_string();
-    let reason = words.lines().rev().find_map(|l| l.strip_prefix("error: "));
-    let reason = reason.unwrap_or("it is too large");
+    let BrokenRegex { reason, bytes } = BrokenRegex::of(text, error);
     let shown = check.document.may_be_shown(at);
-    let part = (text, caret(text, &words));
+    let part = (text, bytes);
     if reason.contains("look-around") || reason.contains("backreferences") {
         let message = "regexes here have no look-around and no back-references".to_owned();
         let help = without_look_ahead(text).filter(|_| shown);
@@ -74,29 +72,6 @@ fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {
     }
     let message = format!("not a regex: {reason}");
     check.say_inside(Code::BadRegex, at, part, message);
-}
-
-/// Where the regex crate's message points to, as bytes of the pattern.
-fn caret(text: &str, words: &str) -> Range<usize> {
-    let whole = 0..text.len();
-    if text.contains('\n') {
-        return whole;
-    }
-    let Some(line) = words
-        .lines()
-        .skip(2)
-        .find(|l| l.trim_start().starts_with('^'))
-    else {
-        return whole;
-    };
-    let from = line.find('^').unwrap_or(4).saturating_sub(4);
-    let count = line.matches('^').count();
-    let byte = |nth: usize| {
-        text.char_indices()
-            .nth(nth)
-            .map_or(text.len(), |(at, _)| at)
-    };
-    byte(from)..byte(from + count).max(byte(from))
 }
 
 /// The usual look-ahead, `^(?!X)Y`, as an include and an exclude.
@@ -151,7 +126,6 @@ pub fn is_topic(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regex::Regex;
 
     #[test]
     fn dots_between_words() {
@@ -174,14 +148,6 @@ mod tests {
         let help = without_look_ahead("^(?!test).*").unwrap();
         assert_eq!(help, "write `include: ['.*']` and `exclude: ['test.*']`");
         assert_eq!(without_look_ahead("a(?=b)"), None);
-    }
-
-    #[test]
-    fn carets_point_into_the_pattern() {
-        for (text, part) in [("orders(", "("), ("a[z-a]", "z-a"), ("ü(", "(")] {
-            let error = Regex::new(text).unwrap_err().to_string();
-            assert_eq!(&text[caret(text, &error)], part, "{error}");
-        }
     }
 
     #[test]

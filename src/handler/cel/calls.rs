@@ -174,7 +174,10 @@ impl Compiler<'_, '_> {
             let message = "the pattern of `matches` is a text that is written out";
             return Err(Mistake::new(place, message));
         };
-        let regex = whole_text(&pattern).map_err(|message| Mistake::new(place, message))?;
+        let regex = whole_text(&pattern).map_err(|broken| {
+            let message = format!("no regular expression: {}", broken.reason);
+            Mistake::new(self.parsed.part(place, &pattern, broken.bytes), message)
+        })?;
         Ok(match text {
             Term::Field(slot) => Compiled::Clause(Clause::Test(slot, Operator::Matches(regex))),
             text => Compiled::comparison(Comparison::Matches(text, regex)),

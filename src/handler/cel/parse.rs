@@ -77,6 +77,15 @@ impl<'t> Parsed<'t> {
         before.len().saturating_sub(name.len())..before.len()
     }
 
+    /// The bytes `part` of a `text` that is spelled out at `place`; where it is spelled with escapes, all of it.
+    pub(super) fn part(&self, place: Range<usize>, text: &str, part: Range<usize>) -> Range<usize> {
+        let spelled = self.text.get(place.clone()).unwrap_or_default();
+        match spelled.find(text) {
+            Some(at) => place.start + at + part.start..place.start + at + part.end,
+            None => place,
+        }
+    }
+
     /// All of `expr`, up to its last token; a closing bracket is not one.
     pub(super) fn whole(&self, expr: &IdedExpr) -> Range<usize> {
         let mut span = self.token(expr);

@@ -10,7 +10,7 @@ use super::set::{self, Assignment};
 use super::split::Split;
 use super::timestamp::Retime;
 use super::unset::{self, Removal};
-use crate::handler::fault::Place;
+use crate::handler::fault::{Place, Unbound};
 use crate::handler::limit::RecordLimit;
 use crate::handler::spec::ReformatSpec;
 use crate::handler::{Binding, Failure, Reads};
@@ -87,10 +87,10 @@ impl Action {
     }
 
     /// Resolves what is constant for the bound topic.
-    pub(super) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+    pub(super) fn bind(&self, binding: &Binding<'_>) -> Result<Self, Unbound> {
         Ok(match self {
             Self::Edit(removals, assignments) => {
-                let bound: Result<Vec<Assignment>, String> =
+                let bound: Result<Vec<Assignment>, Unbound> =
                     assignments.iter().map(|a| a.bind(binding)).collect();
                 Self::Edit(removals.clone(), bound?)
             }

@@ -15,7 +15,7 @@ pub(super) mod timestamp;
 mod unset;
 
 use self::action::Action;
-use super::fault::Place;
+use super::fault::{Place, Unbound};
 use super::limit::RecordLimit;
 use super::spec::ReformatSpec;
 use super::{Binding, Failure, Handler, Reads};
@@ -41,7 +41,7 @@ impl Reformat {
     ///
     /// # Errors
     /// A template that the topic cannot fill.
-    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+    pub(crate) fn bind(&self, binding: &Binding<'_>) -> Result<Self, Unbound> {
         Ok(Self {
             action: self.action.bind(binding)?,
             limit: RecordLimit::of(binding.record_bytes),

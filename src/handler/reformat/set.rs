@@ -1,7 +1,7 @@
 //! `set`: the key, the value, headers and fields are written.
 
 use crate::handler::cel::Expression;
-use crate::handler::fault::{Place, suggest};
+use crate::handler::fault::{Place, Unbound, suggest};
 use crate::handler::json::splice::Site;
 use crate::handler::json::{scan, text};
 use crate::handler::path::{Field, Path};
@@ -54,7 +54,7 @@ impl Assignment {
     }
 
     /// Resolves what is constant for the bound topic.
-    pub(super) fn bind(&self, binding: &Binding<'_>) -> Result<Self, String> {
+    pub(super) fn bind(&self, binding: &Binding<'_>) -> Result<Self, Unbound> {
         let source = match &self.source {
             Source::Template(template) => Source::Template(template.bind(binding)?),
             other => other.clone(),
