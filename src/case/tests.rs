@@ -180,7 +180,7 @@ fn mistakes_are_found_when_the_file_is_loaded() {
         ),
         (
             "route: r, in: [], out: 1",
-            "17 E0304: `in` must have at least 1 item(s)",
+            "17 E0304: `in` must not be empty",
         ),
         (
             "route: r, in: [{ value: 1 }], out: 1",

@@ -17,8 +17,11 @@ pub(super) fn init(args: &InitArgs) -> Exit {
     let path = &args.file;
     match write(path, &configuration) {
         Ok(()) => {
-            eprintln!("wrote {}", path.display());
-            eprint!("{}", next(path));
+            text::err(&format!(
+                "wrote {}\n{}",
+                path.display(),
+                next(path).trim_end()
+            ));
             Exit::Done
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

@@ -485,7 +485,7 @@ pub fn main(args: Vec<std::ffi::OsString>, program: Program) -> Exit {
         }
     });
     std::panic::catch_unwind(work).unwrap_or_else(|_| {
-        eprintln!("mirror: this is a bug; please report it with the lines above");
+        text::err("mirror: this is a bug; please report it with the lines above");
         Exit::Bug
     })
 }

@@ -157,13 +157,13 @@ fn account(outcome: &Outcome) -> Exit {
             Exit::Done
         }
         Outcome::NotCaughtUp(left) => {
-            eprintln!("mirror: not caught up:");
+            text::err("mirror: not caught up:");
             list(left);
             Exit::No
         }
         Outcome::Unconfirmed(left) => {
-            eprintln!(
-                "mirror: stopped before everything was confirmed; after a restart these may be copied again:"
+            text::err(
+                "mirror: stopped before everything was confirmed; after a restart these may be copied again:",
             );
             list(left);
             Exit::Unconfirmed

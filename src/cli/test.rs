@@ -76,11 +76,11 @@ pub(super) fn run(request: &TestRequest, options: &LoadOptions<'_>, colour: Colo
 /// Writes what came out into the tests, and says what was changed.
 fn rewrite(report: &Report<'_>, loaded: &Loaded) -> Result<(), String> {
     let update = case::update::update(report, &loaded.document);
-    for (place, text) in &update.changed {
-        eprintln!("{place}: {text}");
+    for (place, words) in &update.changed {
+        text::err(&format!("{place}: {words}"));
     }
     for (place, why) in &update.left {
-        eprintln!("{place}: not changed: {why}");
+        text::err(&format!("{place}: not changed: {why}"));
     }
     for (path, text) in &update.files {
         std::fs::write(path, text)
@@ -104,7 +104,7 @@ fn load(request: &TestRequest, options: &LoadOptions<'_>, colour: Colour) -> Res
         tests => files.extend_from_slice(tests),
     }
     config::load(&files, options).map_err(|rejected| {
-        eprint!("{}", rejected.render(colour));
+        text::err(rejected.render(colour).trim_end());
         Exit::No
     })
 }

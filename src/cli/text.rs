@@ -142,11 +142,9 @@ pub(super) fn as_yaml(json: &str) -> String {
 /// Prints the client settings that `--no-data-loss` stands on, to standard error. They hold without
 /// it as well: it adds that the file may give up on no record.
 pub(super) fn show_enforced() {
-    eprintln!(
-        "no data loss: these client settings are enforced, and nothing may give up on a record:"
-    );
+    err("no data loss: these client settings are enforced, and nothing may give up on a record:");
     for (client, setting, value) in crate::client::settings::enforced() {
-        eprintln!("  {client:<9} {setting} = {value}");
+        err(&format!("  {client:<9} {setting} = {value}"));
     }
 }
 

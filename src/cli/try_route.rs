@@ -44,7 +44,7 @@ pub(super) fn run(request: &TryRequest, options: &LoadOptions<'_>, colour: Colou
     let loaded = match config::load(&request.files, options) {
         Ok(loaded) => loaded,
         Err(rejected) => {
-            eprint!("{}", rejected.render(colour));
+            text::err(rejected.render(colour).trim_end());
             return Exit::No;
         }
     };
@@ -100,9 +100,9 @@ fn attempt(args: &TryArgs, loaded: &Loaded, colour: Colour) -> Result<Exit, Stop
     let steps = Steps::of(&route, &loaded.document);
     show(args, &target.name, &tried, &steps, colour);
     if let Counts::Assumed = counts {
-        eprintln!(
+        text::err(&format!(
             "no cluster was asked: target topics are taken to have {ASSUMED_PARTITIONS} partitions"
-        );
+        ));
     }
     let fine = |t: &Tried| matches!(t.outcome.fate, Fate::Forwarded | Fate::Dropped { .. });
     match tried.iter().all(fine) {

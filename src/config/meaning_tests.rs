@@ -81,12 +81,12 @@ fn names_that_no_topic_can_have() {
     );
     assert_said(
         &with(captures, "eu/{topic}"),
-        &["10:35 E0415 no topic can be called `eu/`"],
+        &["10:36 E0415 no topic can be called `eu/`"],
     );
     assert_said(&with(captures, ".."), &["10:35 E0415"]);
     assert_said(
         &with(captures, "{taem}"),
-        &["10:35 E0415 `{taem}` is no placeholder"],
+        &["10:36 E0415 `{taem}` is no placeholder"],
     );
     let long = "x".repeat(230);
     assert_said(

@@ -169,10 +169,7 @@ fn patterns() {
         &with("012"),
         &["9:25 E0303 an item of `include` must be a text"],
     );
-    assert_said(
-        &with(""),
-        &["9:24 E0304 `include` must have at least 1 item"],
-    );
+    assert_said(&with(""), &["9:24 E0304 `include` must not be empty"]);
 }
 
 #[test]

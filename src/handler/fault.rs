@@ -73,9 +73,13 @@ impl<'f> Place<'f> {
         self.report(message.into(), Some(help.into()))
     }
 
-    /// Reports a mistake in the bytes `inside` of the text that stands here. Always `None`.
-    pub(crate) fn fault_inside<T>(&self, inside: Inside, fault: Words) -> Option<T> {
-        self.push(Some(inside), fault)
+    /// Reports a mistake in the part `inside` of the text that stands here. Always `None`.
+    pub(crate) fn fault_inside<T>(
+        &self,
+        inside: impl Into<Option<Inside>>,
+        fault: Words,
+    ) -> Option<T> {
+        self.push(inside.into(), fault)
     }
 
     /// Reports a regular expression that does not compile. Always `None`.

@@ -112,10 +112,10 @@ impl Template {
         }
     }
 
-    /// Where one of its own texts stands; with braces in it the whole template.
-    pub(crate) fn part(&self, text: &str) -> Inside {
-        let at = self.text.find(text).map(|at| at..at + text.len());
-        self.inside(at.unwrap_or(0..self.text.len()))
+    /// Where one of its own texts stands; `None` if it is all of it, or has braces in it.
+    pub(crate) fn part(&self, text: &str) -> Option<Inside> {
+        let at = self.text.find(text).filter(|_| text != self.text)?;
+        Some(self.inside(at..at + text.len()))
     }
 
     /// Its text, if it is nothing else.

@@ -1,6 +1,7 @@
 //! Where the sandbox writes: lines that stay, and below them a block that is redrawn in place.
 
 use crate::logging::Colour;
+use crate::redact;
 use std::io::{self, IsTerminal, Write};
 
 /// What is written on.
@@ -124,7 +125,7 @@ impl Screen {
 
     /// A reader that has gone away is no error.
     fn write(&self, text: &str) {
-        let mut stdout = io::stdout().lock();
+        let mut stdout = redact::Clean(io::stdout().lock());
         let _ = stdout.write_all(text.as_bytes());
         let _ = stdout.flush();
     }
