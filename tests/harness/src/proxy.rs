@@ -83,7 +83,7 @@ pub struct Toll {
     pub passed: u64,
     /// Bytes that were made late, by delay, jitter or bandwidth.
     pub delayed: u64,
-    /// Bytes that had to wait for the end of [`Traffic::Held`].
+    /// Bytes that had to wait for the end of [`Traffic::Held`], or still do.
     pub held: u64,
     /// Bytes that were thrown away.
     pub swallowed: u64,
@@ -244,18 +244,18 @@ impl Shared {
     /// Waits while the way is held. What becomes of the bytes then: `None` if they are thrown away.
     fn pass(&self, connection: &Connection, direction: Direction, bytes: u64) -> Option<Instant> {
         let mut state = self.lock();
-        let mut was_held = false;
-        while direction.of(&state.link).traffic == Traffic::Held
-            && !connection.is_reset.load(Ordering::Relaxed)
-        {
-            was_held = true;
+        let held = |state: &State| {
+            direction.of(&state.link).traffic == Traffic::Held
+                && !connection.is_reset.load(Ordering::Relaxed)
+        };
+        if held(&state) {
+            self.toll.held.fetch_add(bytes, Ordering::Relaxed);
+        }
+        while held(&state) {
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
-        }
-        if was_held {
-            self.toll.held.fetch_add(bytes, Ordering::Relaxed);
         }
         let way = direction.of(&state.link);
         if way.traffic == Traffic::Swallowed {
