@@ -8,8 +8,10 @@ use crate::config::scalar;
 use crate::config::schema;
 use crate::config::suggest;
 use crate::config::units::Unit;
+use crate::handler::broken_regex::BrokenRegex;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
+use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -116,6 +118,16 @@ impl Faults<'_> {
             Kind::Constant { expected_value } => {
                 self.wrong_word(&at, value, &[Value::clone(expected_value)]);
             }
+            Kind::Format { format } if format == "regex" => {
+                let text = value.as_str().unwrap_or_default();
+                match Regex::new(text) {
+                    Err(error) => self.broken_regex(&at, text, &error),
+                    Ok(_) => {
+                        let message = self.subject(&at) + " is no regular expression to editors";
+                        self.say(&at, Code::WrongValue, message, None);
+                    }
+                }
+            }
             Kind::Pattern { .. } => match unit_of(error) {
                 Some(unit) => self.unit(&at, value, unit),
                 None => self.say(
@@ -170,6 +182,15 @@ impl Faults<'_> {
                 self.found.push(diagnostic);
             }
         }
+    }
+
+    fn broken_regex(&mut self, at: &str, text: &str, error: &regex::Error) {
+        let BrokenRegex { reason, bytes } = BrokenRegex::of(text, error);
+        let message = format!("{}: no regular expression: {reason}", self.subject(at));
+        let place = self.document.place_inside(at, text, bytes);
+        self.wrong.push(at.to_owned());
+        self.found
+            .push(Diagnostic::new(Code::WrongValue, place, message));
     }
 
     fn wrong_type(&mut self, at: &str, value: &Value, expected: &[String]) {
