@@ -7,8 +7,6 @@ use crate::support::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-const VALUES: &str = "30000";
-
 fn values(lines: &[String], name: &str) -> BTreeSet<String> {
     let parsed = lines
         .iter()
@@ -34,8 +32,6 @@ fn through_java(topic: &str, shape: Shape) {
         &source,
         "--topic",
         topic,
-        "--max-messages",
-        VALUES,
         "--throughput",
         "3000",
         "--acks",
@@ -54,9 +50,10 @@ fn through_java(topic: &str, shape: Shape) {
         );
         mirror.kill();
     }
-    let mirror = setup.run(&[]);
-    let (lines, status) = producer.wait(PATIENCE).unwrap();
-    assert!(status.success());
+    let mut mirror = setup.run(&[]);
+    mirror.wait_delivered("java", 1500);
+    // It writes for as long as it takes: however slow the machine is, records are in flight at each kill.
+    let (lines, _) = producer.stop(PATIENCE).unwrap();
     let acknowledged = values(&lines, "producer_send_success");
     drop(mirror);
     let mut last = setup.run(&["--until-caught-up"]);
@@ -91,7 +88,10 @@ fn through_java(topic: &str, shape: Shape) {
         acknowledged.len(),
         arrived.len()
     );
-    assert_eq!(acknowledged.len().to_string(), VALUES);
+    assert!(
+        acknowledged.len() > 4000,
+        "it was killed before it wrote much"
+    );
     assert_eq!(lost, 0);
 }
 
