@@ -1,7 +1,7 @@
 //! `mirror test`: the `tests:` of a configuration.
 //!
 //! raw → [`Case`] → samples through a [`crate::trial::Trial`] → [`Report`]. A case is compared
-//! ([`compare`]), counted ([`coverage`]), and may be written back ([`update`]).
+//! (`compare`), counted (`coverage`), and may be written back ([`update`]).
 
 mod compact;
 mod compare;

@@ -5,9 +5,9 @@
 //! partition and in order, repeats after kills and compaction understood.
 //!
 //! - [`survey`]: asks both clusters which partitions feed which, and how far they go
-//! - [`unit`]: reads one set of target partitions and every source partition that feeds it
+//! - [`mod@unit`]: reads one set of target partitions and every source partition that feeds it
 //! - [`compare`]: the comparison itself, pure
-//! - [`print`]: what makes two records the same
+//! - [`mod@print`]: what makes two records the same
 //! - [`report`]: what came out
 //! - [`audit`]: the same again and again, from where it stood
 //! - [`ledger`]: what audits have found, as metrics
