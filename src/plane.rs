@@ -324,6 +324,8 @@ pub enum Outcome {
         ticket: u32,
         /// How many.
         count: u32,
+        /// How far the offset of the last of them lies behind its batch's first.
+        furthest: u32,
     },
     /// One record of the ticket failed.
     Failed {

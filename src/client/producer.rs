@@ -177,12 +177,21 @@ impl Groups {
         };
         let outcomes = &mut self.by_worker[position].1;
         match (fault, outcomes.last_mut()) {
-            (None, Some(Outcome::Acked { ticket, count })) if *ticket == token.ticket => {
+            (
+                None,
+                Some(Outcome::Acked {
+                    ticket,
+                    count,
+                    furthest,
+                }),
+            ) if *ticket == token.ticket => {
                 *count += 1;
+                *furthest = token.distance.max(*furthest);
             }
             (None, _) => outcomes.push(Outcome::Acked {
                 ticket: token.ticket,
                 count: 1,
+                furthest: token.distance,
             }),
             (Some(fault), _) => outcomes.push(Outcome::Failed {
                 ticket: token.ticket,
@@ -338,7 +347,8 @@ mod tests {
             ticket,
             distance,
         };
-        groups.add(token(7, 0), None);
+        // Two target partitions answer in an order of their own.
+        groups.add(token(7, 3), None);
         groups.add(token(7, 1), None);
         groups.add(token(8, 0), None);
         assert_eq!(
@@ -348,11 +358,13 @@ mod tests {
                 vec![
                     Outcome::Acked {
                         ticket: 7,
-                        count: 2
+                        count: 2,
+                        furthest: 3
                     },
                     Outcome::Acked {
                         ticket: 8,
-                        count: 1
+                        count: 1,
+                        furthest: 0
                     },
                 ]
             )]

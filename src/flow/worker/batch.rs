@@ -165,7 +165,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
     /// One outcome from a producer.
     pub(super) fn outcome(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Acked { ticket, count } => {
+            Outcome::Acked {
+                ticket,
+                count,
+                furthest,
+            } => {
                 let Some(entry) = self.tickets.get(ticket) else {
                     return;
                 };
@@ -175,6 +179,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
                     && owned.life == entry.life
                 {
                     owned.last_progress = Instant::now();
+                    let arrived_to = entry.first.at_distance(furthest).next();
+                    owned.arrived_to = owned.arrived_to.max(arrived_to);
                 }
                 self.settle(ticket);
             }

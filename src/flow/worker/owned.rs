@@ -112,6 +112,9 @@ pub(super) struct Owned<R, K> {
     /// How often in a row the source could not move its position.
     pub(super) seek_failures: u8,
     pub(super) last_progress: Instant,
+    /// Behind the last offset of which something has arrived at the target. That may be beyond the watermark: where a record
+    /// is refused, later ones that go to other partitions of the target arrive all the same.
+    pub(super) arrived_to: Offset,
     /// Halts in a row without a delivery in between.
     pub(super) halts: u32,
     /// What the last of these was for.
@@ -145,6 +148,7 @@ impl<R, K> Owned<R, K> {
             gone: 0,
             seek_failures: 0,
             last_progress: now,
+            arrived_to: Offset(0),
             halts: 0,
             halted_for: None,
             paused_alone: false,

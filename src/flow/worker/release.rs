@@ -244,11 +244,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.owned
             .values()
             .filter(|o| o.placed && !o.has_vanished())
-            .filter(|o| o.in_flight > 0 || o.committed != Some(o.tracker.watermark()))
+            .filter(|o| {
+                let is_committed = o.committed == Some(o.tracker.watermark());
+                o.in_flight > 0 || !is_committed || o.arrived_to > o.tracker.watermark()
+            })
             .map(|o| Unconfirmed {
                 partition: o.id.clone(),
                 committed: o.committed.map(|c| c.0),
-                next: o.tracker.position().0,
+                next: o.tracker.position().max(o.arrived_to).0,
             })
             .collect()
     }

@@ -269,8 +269,7 @@ impl Sink for FakeSink {
             }
             Fate::Ack => {
                 w.arrived.entry(partition).or_default().push(offset);
-                let (ticket, count) = (token.ticket, 1);
-                Ok(Some(Outcome::Acked { ticket, count }))
+                Ok(Some(acked(token)))
             }
             Fate::Fail(kind) => Ok(Some(Outcome::Failed {
                 ticket: token.ticket,
@@ -571,10 +570,7 @@ impl Stand {
             w.judge = Box::new(|_, _| Fate::Ack);
             for (partition, offset, token) in std::mem::take(&mut w.held) {
                 w.arrived.entry(partition).or_default().push(offset);
-                let _ = self.shared.inbox.send(Note::Outcomes(vec![Outcome::Acked {
-                    ticket: token.ticket,
-                    count: 1,
-                }]));
+                let _ = self.shared.inbox.send(Note::Outcomes(vec![acked(token)]));
             }
         });
     }
@@ -606,6 +602,14 @@ impl World2 {
         let late = |s: &String| s.starts_with("commit 0@");
         assert!(!self.story[release..].iter().any(late), "{:?}", self.story);
         release
+    }
+}
+
+fn acked(token: Token) -> Outcome {
+    Outcome::Acked {
+        ticket: token.ticket,
+        count: 1,
+        furthest: token.distance,
     }
 }
 
@@ -734,26 +738,55 @@ fn a_bad_record_alone_meets_on_error_and_its_followers_come_after_it() {
     assert!(!all.contains(&20));
 }
 
-#[test]
-fn on_error_stop_holds_the_partition_and_leaves_the_others() {
-    let fault = || Fate::Fail(FaultKind::Record(FailureCode::InvalidRecord));
+/// What becomes of the records behind one that is refused.
+#[derive(Clone, Copy, PartialEq)]
+enum Followers {
+    /// The idempotent producer takes them down with it.
+    TakenDown,
+    /// They go to other partitions of the target, and arrive.
+    Arrive,
+}
+
+fn held_at_seven(followers: Followers) -> WorkerExit {
+    let mut refused = false;
     let stand = stand(OnError::Stop, 0, move |partition, offset| {
-        if partition == 0 && offset == 5 {
-            fault()
-        } else {
-            Fate::Ack
+        if (partition, offset) == (0, 7) {
+            refused = true;
+            return Fate::Fail(FaultKind::Record(FailureCode::InvalidRecord));
+        }
+        match followers {
+            Followers::TakenDown if partition == 0 && refused && offset > 7 => {
+                Fate::Fail(FaultKind::Collateral)
+            }
+            _ => Fate::Ack,
         }
     });
     stand.assign(&[(0, 30), (1, 30)]);
     stand.committed(1, 30);
-    stand.committed(0, 5);
-    stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { offset: 5, .. }));
+    stand.committed(0, 7);
+    stand.wait_for_reason(0, |r| matches!(r, Reason::PoisonRecord { offset: 7, .. }));
     let (exit, seen) = stand.drain();
+    assert!(seen.story.contains(&"commit 0@7".to_owned()));
+    exit
+}
+
+#[test]
+fn on_error_stop_holds_the_partition_and_leaves_the_others() {
+    let exit = held_at_seven(Followers::TakenDown);
     assert!(
         matches!(exit, WorkerExit::Drained),
         "what is halted has nothing in flight: {exit:?}"
     );
-    assert!(seen.story.contains(&"commit 0@5".to_owned()));
+}
+
+#[test]
+fn what_arrived_behind_a_record_that_is_held_may_be_copied_again_and_the_exit_says_so() {
+    let exit = held_at_seven(Followers::Arrive);
+    let WorkerExit::Unconfirmed(left) = exit else {
+        panic!("{exit:?}");
+    };
+    assert_eq!((&left[0].partition, left[0].committed), (&tp(0), Some(7)));
+    assert_eq!(left.len(), 1, "the other partition is whole");
 }
 
 #[test]

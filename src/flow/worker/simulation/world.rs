@@ -325,8 +325,11 @@ impl World {
             return self.kill(handle, Answer::Lost);
         }
         self.arrive(&sent);
-        let ticket = sent.token.ticket;
-        let acked = Outcome::Acked { ticket, count: 1 };
+        let acked = Outcome::Acked {
+            ticket: sent.token.ticket,
+            count: 1,
+            furthest: sent.token.distance,
+        };
         self.handles[handle].reports.push_back(acked);
     }
 
