@@ -9,6 +9,8 @@
 //!
 //! `ARCHITECTURE.md` walks both through the tree.
 #![deny(unsafe_code)]
+// Whoever prints by himself writes past the redactor (`redact`).
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
 #![warn(missing_docs)]
 
 // The record path, in the order in which a record meets it.

@@ -25,7 +25,9 @@ pub(super) fn fail(message: &str, exit: Exit) -> Exit {
 
 /// Writes a line, or several, to standard error.
 pub(super) fn err(text: &str) {
-    eprintln!("{}", redact::text(text));
+    let mut stderr = redact::Clean(io::stderr().lock());
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.write_all(b"\n");
 }
 
 /// Whether standard output may be coloured.

@@ -125,7 +125,7 @@ impl Survey {
         let counts: HashMap<String, i32> = there.topics()?.into_iter().collect();
 
         let topics = source_topics(route, target, &sources, &counts)?;
-        let required = required(route, &sources, &topics, options)?;
+        let required = required(&sources, &topics, options)?;
         let written: BTreeSet<&String> = topics.iter().flat_map(|t| &t.feeds).collect();
         let absent = written
             .iter()
@@ -335,12 +335,10 @@ fn of_source(topics: &[SourceTopic], source: usize) -> Vec<TopicPartition> {
 
 /// Below which offset every record has to be at the target; `None`: up to the end, which is asked for later.
 fn required(
-    route: &RouteSpec,
     sources: &[Side],
     topics: &[SourceTopic],
     options: &Options,
 ) -> Result<Vec<Option<Offsets>>, Unasked> {
-    let _ = route;
     sources
         .iter()
         .enumerate()
