@@ -20,12 +20,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What reaches the loop.
 enum Heard {
-    Round(Box<Told>),
+    Round(Box<Entry>),
     Stop,
 }
 
 /// A round of one audit.
-struct Told {
+struct Entry {
     route: String,
     target: String,
     at: Duration,
@@ -55,16 +55,19 @@ pub(super) fn follow(audits: Vec<Audit>, args: &VerifyArgs) -> Exit {
 /// once.
 fn listen(inbox: &Receiver<Heard>, ledger: &Ledger, format: OutputFormat) -> Exit {
     let mut exit = Exit::Done;
-    while let Ok(Heard::Round(told)) = inbox.recv() {
-        if told.round.verdict() == Verdict::Different {
+    while let Ok(Heard::Round(entry)) = inbox.recv() {
+        if entry.round.verdict() == Verdict::Different {
             exit = Exit::No;
         }
-        ledger.enter(&told.route, &told.target, told.at, &told.round);
+        ledger.enter(&entry.route, &entry.target, entry.at, &entry.round);
         match format {
-            OutputFormat::Text => text::out(&words(&told)),
-            OutputFormat::Json => text::out(&json(&told).to_string()),
+            OutputFormat::Text => text::out(&words(&entry)),
+            OutputFormat::Json => text::out(&json(&entry).to_string()),
             OutputFormat::Yaml => {
-                text::out(&format!("---\n{}", text::as_yaml(&json(&told).to_string())));
+                text::out(&format!(
+                    "---\n{}",
+                    text::as_yaml(&json(&entry).to_string())
+                ));
             }
         }
     }
@@ -77,7 +80,7 @@ fn go_round(mut audits: Vec<Audit>, every: Duration, heard: &Sender<Heard>) {
         let next = Instant::now() + every;
         for audit in &mut audits {
             let round = audit.round();
-            let told = Told {
+            let entry = Entry {
                 route: audit.route().to_string(),
                 target: audit.target().to_string(),
                 at: SystemTime::now()
@@ -85,7 +88,7 @@ fn go_round(mut audits: Vec<Audit>, every: Duration, heard: &Sender<Heard>) {
                     .unwrap_or_default(),
                 round,
             };
-            if heard.send(Heard::Round(Box::new(told))).is_err() {
+            if heard.send(Heard::Round(Box::new(entry))).is_err() {
                 return;
             }
         }
@@ -167,20 +170,20 @@ fn time(at: Duration) -> String {
         .unwrap_or_default()
 }
 
-fn words(told: &Told) -> String {
+fn words(entry: &Entry) -> String {
     let Round {
         tally,
         ends,
         differences,
         unasked,
-    } = &told.round;
+    } = &entry.round;
     let sum = |sum: &Sum| format!("{} {:016x}", sum.records, sum.hash);
     let mut words = format!(
         "{} {} -> {}: {:<9}  source {}  target {}",
-        time(told.at),
-        told.route,
-        told.target,
-        told.round.verdict().as_str(),
+        time(entry.at),
+        entry.route,
+        entry.target,
+        entry.round.verdict().as_str(),
         sum(&ends.source),
         sum(&ends.target)
     );
@@ -193,20 +196,20 @@ fn words(told: &Told) -> String {
     if let Some(unasked) = unasked {
         words += &format!("\n  not all could be compared: cluster {unasked}");
     }
-    for told_one in differences {
-        words += &format!("\n  {}", line(told_one, &told.target));
+    for difference in differences {
+        words += &format!("\n  {}", line(difference, &entry.target));
     }
     words
 }
 
-fn json(told: &Told) -> serde_json::Value {
+fn json(entry: &Entry) -> serde_json::Value {
     let end = |sum: &Sum| json!({ "records": sum.records, "hash": format!("{:016x}", sum.hash) });
-    let round = &told.round;
+    let round = &entry.round;
     let mut object = tally_json(&round.tally);
     for (name, value) in [
-        ("at", json!(time(told.at))),
-        ("route", json!(told.route)),
-        ("target", json!(told.target)),
+        ("at", json!(time(entry.at))),
+        ("route", json!(entry.route)),
+        ("target", json!(entry.target)),
         ("verdict", json!(round.verdict().as_str())),
         ("source_end", end(&round.ends.source)),
         ("target_end", end(&round.ends.target)),

@@ -79,18 +79,17 @@ impl Default for Decompressor {
 }
 
 impl Decompressor {
-    /// Decompresses `body` into `into`, which is emptied first; `None` where nothing is compressed and `body` stands for
-    /// itself.
-    pub(super) fn decompress(
+    /// What is in `body`: itself where nothing is compressed, else `into`, which is emptied first.
+    pub(super) fn decompress<'b>(
         &mut self,
         codec: Codec,
-        body: &[u8],
+        body: &'b [u8],
         limit: usize,
-        into: &mut Vec<u8>,
-    ) -> Result<Option<()>, Malformed> {
+        into: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], Malformed> {
         into.clear();
         match codec {
-            Codec::None => return within(body.len(), limit).map(|()| None),
+            Codec::None => return within(body.len(), limit).map(|()| body),
             Codec::Gzip => read(codec, flate2::read::MultiGzDecoder::new(body), limit, into)?,
             Codec::Snappy => self.snappy(body, limit, into)?,
             Codec::Lz4 => read(codec, lz4_flex::frame::FrameDecoder::new(body), limit, into)?,
@@ -104,7 +103,7 @@ impl Decompressor {
                 )?;
             }
         }
-        Ok(Some(()))
+        Ok(into)
     }
 
     fn snappy(&mut self, body: &[u8], limit: usize, into: &mut Vec<u8>) -> Result<(), Malformed> {

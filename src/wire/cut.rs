@@ -146,10 +146,7 @@ impl<'a> RawBatch<'a> {
         'a: 'b,
     {
         let codec = self.header.codec()?;
-        let body = match decompressor.decompress(codec, self.body(), limit, buffer)? {
-            Some(()) => buffer.as_slice(),
-            None => self.body(),
-        };
+        let body = decompressor.decompress(codec, self.body(), limit, buffer)?;
         Ok(Records::of(&self.header, body))
     }
 }
