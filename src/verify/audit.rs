@@ -5,7 +5,7 @@
 //! timestamp says. What is remembered of one round is there in the next, so that a repeat after a kill is one.
 
 use super::compare::{Beginning, Ends, Tally};
-use super::survey::{Survey, Unit};
+use super::survey::{StreamPlan, Survey, Unit};
 use super::unit::{self, Outcome, Standing, Told};
 use super::{Options, Progress, Unasked, each_of};
 use crate::config::spec::{Name, RouteSpec};
@@ -73,8 +73,7 @@ impl Round {
 
     fn add(&mut self, outcome: Outcome, told: usize) {
         self.tally.add(&outcome.tally);
-        self.ends.source.add(&outcome.ends.source);
-        self.ends.target.add(&outcome.ends.target);
+        self.ends.add(&outcome.ends);
         let room = told.saturating_sub(self.differences.len());
         self.differences
             .extend(outcome.differences.into_iter().take(room));
@@ -90,11 +89,17 @@ struct Places {
 
 impl Places {
     fn of(unit: &Unit) -> Self {
-        let stream = |s: &super::survey::StreamPlan| (s.source, s.partition.clone());
+        let stream = |s: &StreamPlan| (s.source, s.partition.clone());
         Self {
             streams: unit.streams.iter().map(stream).collect(),
             shelves: unit.shelves.iter().map(|s| s.partition.clone()).collect(),
         }
+    }
+
+    /// Whether a partition is in both.
+    fn touch(&self, other: &Places) -> bool {
+        self.streams.iter().any(|s| other.streams.contains(s))
+            || self.shelves.iter().any(|s| other.shelves.contains(s))
     }
 }
 
@@ -103,6 +108,45 @@ struct Followed {
     standing: Standing,
     /// One for each source partition: what a handler remembers, it remembers over the rounds.
     chains: Vec<Arc<BoundChain>>,
+}
+
+impl Followed {
+    /// Whether the logs are still those that were read: one that ends before what was read of it was made anew, and one
+    /// that begins behind it has lost what was to be read next.
+    fn is_in(&self, places: &Places, unit: &Unit) -> bool {
+        let streams = places.streams.iter().zip(&self.standing.streams);
+        let mut streams = streams.map(|(place, next)| {
+            let here = |s: &&StreamPlan| (s.source, &s.partition) == (place.0, &place.1);
+            let here = unit.streams.iter().find(here);
+            here.is_none_or(|s| (s.from..=s.end).contains(next))
+        });
+        let shelves = places.shelves.iter().zip(&self.standing.shelves);
+        let mut shelves = shelves.map(|(place, next)| {
+            let here = unit.shelves.iter().find(|s| s.partition == *place);
+            here.is_none_or(|s| (s.from..=s.end).contains(next))
+        });
+        streams.all(|is_in| is_in) && shelves.all(|is_in| is_in)
+    }
+
+    /// Goes on with `part`, which follows some of the same partitions: a topic grew, or was found and joins others. What
+    /// is open there is still to come, so it must not be forgotten.
+    fn inherit(&mut self, part: Followed, there: &Places, here: &Places) {
+        let number = |n: usize| u32::try_from(n).ok();
+        let streams = there.streams.iter();
+        let streams: Vec<_> = streams
+            .map(|place| number(here.streams.iter().position(|s| s == place)?))
+            .collect();
+        let shelves = there.shelves.iter();
+        let shelves: Vec<_> = shelves
+            .map(|place| number(here.shelves.iter().position(|s| s == place)?))
+            .collect();
+        for (chain, here) in part.chains.into_iter().zip(&streams) {
+            if let Some(here) = here {
+                self.chains[*here as usize] = chain;
+            }
+        }
+        self.standing.inherit(part.standing, &streams, &shelves);
+    }
 }
 
 impl Audit {
@@ -172,47 +216,41 @@ fn take_up(
     known: &mut BTreeMap<Places, Followed>,
     window: usize,
 ) -> Followed {
-    if let Some(followed) = known.remove(places)
-        && is_in(&followed.standing, unit)
-    {
-        for (stream, chain) in unit.streams.iter_mut().zip(&followed.chains) {
-            stream.chain = chain.clone();
-        }
-        return followed;
+    let parts: Vec<Places> = known.keys().filter(|p| p.touch(places)).cloned().collect();
+    let parts = parts.into_iter().filter_map(|p| known.remove_entry(&p));
+    let (whole, made_anew): (Vec<_>, Vec<_>) =
+        parts.partition(|(places, part)| part.is_in(places, unit));
+    for (places, part) in &made_anew {
+        pass_over(unit, places, &part.standing);
     }
-    carry_over(unit, known);
-    Followed {
+    let mut followed = Followed {
         standing: Standing::new(unit, window),
         chains: unit.streams.iter().map(|s| s.chain.clone()).collect(),
+    };
+    for (part_places, part) in whole {
+        followed.inherit(part, &part_places, places);
     }
+    for (stream, chain) in unit.streams.iter_mut().zip(&followed.chains) {
+        stream.chain = chain.clone();
+    }
+    followed
 }
 
-/// Whether the logs are still those that were read: one that ends before what was read of it was made anew.
-fn is_in(standing: &Standing, unit: &Unit) -> bool {
-    let streams = unit.streams.iter().map(|s| s.end).zip(&standing.streams);
-    let shelves = unit.shelves.iter().map(|s| s.end).zip(&standing.shelves);
-    streams.chain(shelves).all(|(end, next)| *next <= end)
-}
-
-/// Partitions that came to others, since a topic grew or was found: what was read of them is not read again. What was
-/// remembered of them is forgotten, so they count as logs that are read from their midst.
-fn carry_over(unit: &mut Unit, known: &BTreeMap<Places, Followed>) {
-    let (mut streams, mut shelves) = (BTreeMap::new(), BTreeMap::new());
-    for (places, followed) in known {
-        streams.extend(places.streams.iter().zip(&followed.standing.streams));
-        shelves.extend(places.shelves.iter().zip(&followed.standing.shelves));
-    }
-    for stream in &mut unit.streams {
-        let next = streams.get(&(stream.source, stream.partition.clone()));
-        if let Some(next) = next.filter(|next| ***next <= stream.end) {
-            stream.from = **next;
+/// One of the logs was made anew, or has lost what was not read yet: what was remembered of its unit explains nothing any
+/// more. What was read of the others is not read again, so they count as logs that are read from their midst.
+fn pass_over(unit: &mut Unit, places: &Places, standing: &Standing) {
+    for (place, next) in places.streams.iter().zip(&standing.streams) {
+        let here = |s: &&mut StreamPlan| (s.source, &s.partition) == (place.0, &place.1);
+        let stream = unit.streams.iter_mut().find(here);
+        if let Some(stream) = stream.filter(|s| (s.from..=s.end).contains(next)) {
+            stream.from = *next;
             stream.facts.beginning = Beginning::Cut;
         }
     }
-    for shelf in &mut unit.shelves {
-        let next = shelves.get(&shelf.partition);
-        if let Some(next) = next.filter(|next| ***next <= shelf.end) {
-            shelf.from = **next;
+    for (place, next) in places.shelves.iter().zip(&standing.shelves) {
+        let shelf = unit.shelves.iter_mut().find(|s| s.partition == *place);
+        if let Some(shelf) = shelf.filter(|s| (s.from..=s.end).contains(next)) {
+            shelf.from = *next;
             shelf.facts.beginning = Beginning::Cut;
         }
     }

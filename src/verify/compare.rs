@@ -284,6 +284,22 @@ pub struct Ends {
     pub target: Sum,
 }
 
+impl Ends {
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Ends) {
+        self.source.add(&other.source);
+        self.target.add(&other.target);
+    }
+
+    /// What came after `earlier`, a state of the same ends.
+    pub fn since(&self, earlier: &Ends) -> Ends {
+        Ends {
+            source: self.source.since(&earlier.source),
+            target: self.target.since(&earlier.target),
+        }
+    }
+}
+
 /// An open expectation, in the order in which it came.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -415,16 +431,7 @@ impl Comparison {
         if self.open.len() >= self.window * 2 {
             self.give_up_oldest();
         }
-        self.arrivals += 1;
-        self.open.insert(self.arrivals, open);
-        self.required += usize::from(expected.need == Need::Required);
-        self.open_by_print
-            .entry(expected.print.whole)
-            .or_default()
-            .push_back(self.arrivals);
-        if let (Some(key), true) = (expected.print.key, self.may_be_compacted(&expected)) {
-            self.open_by_key.entry(key).or_default().push(self.arrivals);
-        }
+        self.keep_open(open);
     }
 
     /// This stands at the target.
@@ -448,12 +455,61 @@ impl Comparison {
             self.tally.overruns += 1;
             self.judge_stranger(oldest);
         }
-        self.arrivals += 1;
-        self.strangers.insert(self.arrivals, found);
-        self.strangers_by_print
-            .entry(found.print.whole)
-            .or_default()
-            .push_back(self.arrivals);
+        self.keep_stranger(found);
+    }
+
+    /// Goes on with `earlier`, a comparison of some of these logs, which ends with this: what is open there, and what was
+    /// matched and may come again. `streams` and `shelves` say which number each of its logs has here; what is of a log
+    /// that is not here is forgotten.
+    pub fn inherit(
+        &mut self,
+        earlier: Comparison,
+        streams: &[Option<Stream>],
+        shelves: &[Option<Shelf>],
+    ) {
+        let stream_here = |there: Stream| streams.get(there as usize).copied().flatten();
+        let shelf_here = |there: Shelf| shelves.get(there as usize).copied().flatten();
+        for (there, here) in streams.iter().enumerate() {
+            if let Some(here) = here.map(|here| here as usize) {
+                self.streams[here] = earlier.streams[there];
+                self.sequences[here] = earlier.sequences[there];
+            }
+        }
+        for (there, here) in shelves.iter().enumerate() {
+            if let Some(here) = here.map(|here| here as usize) {
+                self.shelves[here] = earlier.shelves[there];
+                self.oldest[here] = earlier.oldest[there];
+            }
+        }
+        for ((stream, shelf), run) in earlier.runs {
+            if let (Some(stream), Some(shelf)) = (stream_here(stream), shelf_here(shelf)) {
+                self.runs.insert((stream, shelf), run);
+            }
+        }
+        for mut open in earlier.open.into_values() {
+            let Some(stream) = stream_here(open.expected.stream) else {
+                continue;
+            };
+            open.expected.stream = stream;
+            open.expected.shelf = open.expected.shelf.and_then(shelf_here);
+            self.keep_open(open);
+        }
+        for mut found in earlier.strangers.into_values() {
+            if let Some(shelf) = shelf_here(found.shelf) {
+                found.shelf = shelf;
+                self.keep_stranger(found);
+            }
+        }
+        for whole in earlier.matched {
+            self.remember(whole);
+        }
+        for (whole, count) in earlier.repeats {
+            if self.matched_count.contains_key(&whole) {
+                *self.repeats.entry(whole).or_default() += count;
+            }
+        }
+        self.tally.add(&earlier.tally);
+        self.ends.add(&earlier.ends);
     }
 
     /// From now on every record below these offsets, one for each source partition, has to be there.
@@ -492,6 +548,29 @@ impl Comparison {
             numbers.retain(|number| open.contains_key(number));
             !numbers.is_empty()
         });
+    }
+
+    fn keep_open(&mut self, open: Open) {
+        let expected = open.expected;
+        self.arrivals += 1;
+        self.open.insert(self.arrivals, open);
+        self.required += usize::from(expected.need == Need::Required);
+        self.open_by_print
+            .entry(expected.print.whole)
+            .or_default()
+            .push_back(self.arrivals);
+        if let (Some(key), true) = (expected.print.key, self.may_be_compacted(&expected)) {
+            self.open_by_key.entry(key).or_default().push(self.arrivals);
+        }
+    }
+
+    fn keep_stranger(&mut self, found: Found) {
+        self.arrivals += 1;
+        self.strangers.insert(self.arrivals, found);
+        self.strangers_by_print
+            .entry(found.print.whole)
+            .or_default()
+            .push_back(self.arrivals);
     }
 
     fn note_age(&mut self, found: &Found) {

@@ -95,6 +95,10 @@ pub struct Standing {
     pub streams: Vec<i64>,
     /// The next offset of each target partition.
     pub shelves: Vec<i64>,
+    /// What of it was said.
+    said: (Tally, Ends),
+    /// Differences that were not said, since the cluster fell silent behind them.
+    unsaid: Vec<Told>,
 }
 
 impl Standing {
@@ -108,15 +112,52 @@ impl Standing {
             ),
             streams: unit.streams.iter().map(|s| s.from).collect(),
             shelves: unit.shelves.iter().map(|s| s.from).collect(),
+            said: Default::default(),
+            unsaid: Vec::new(),
         }
+    }
+
+    /// Goes on where `earlier` is, the standing of a part of the unit. `streams` and `shelves` say which number each of
+    /// its logs has here.
+    pub fn inherit(
+        &mut self,
+        earlier: Standing,
+        streams: &[Option<Stream>],
+        shelves: &[Option<Shelf>],
+    ) {
+        for (next, here) in earlier.streams.iter().zip(streams) {
+            if let Some(here) = here {
+                self.streams[*here as usize] = *next;
+            }
+        }
+        for (next, here) in earlier.shelves.iter().zip(shelves) {
+            if let Some(here) = here {
+                self.shelves[*here as usize] = *next;
+            }
+        }
+        self.comparison
+            .inherit(earlier.comparison, streams, shelves);
+        self.said.0.add(&earlier.said.0);
+        self.said.1.add(&earlier.said.1);
+        self.unsaid.extend(earlier.unsaid);
+    }
+
+    /// What was counted and not yet said.
+    fn say(&mut self, outcome: &mut Outcome) {
+        let now = (self.comparison.tally(), self.comparison.ends());
+        outcome.tally = now.0.since(&self.said.0);
+        outcome.ends = now.1.since(&self.said.1);
+        outcome.differences = std::mem::take(&mut self.unsaid);
+        self.said = now;
     }
 }
 
 /// Compares one unit, from where `standing` is to the ends that the survey found; what has to be at the target by then,
-/// and what nobody expected, is judged. What came out counts from this call.
+/// and what nobody expected, is judged. What came out counts from the last call that said something.
 ///
 /// # Errors
-/// A cluster that is silent for too long or refuses. `standing` is where it was then, and can go on.
+/// A cluster that is silent for too long or refuses. `standing` is where it was then, and can go on; what was found by
+/// then is said by the next call that comes to its end.
 pub fn compare(
     survey: &Survey,
     unit: &Unit,
@@ -125,18 +166,12 @@ pub fn compare(
     progress: &Progress,
     standing: &mut Standing,
 ) -> Result<Outcome, Unasked> {
-    let (tally, ends) = (standing.comparison.tally(), standing.comparison.ends());
     let mut work = Work::begin(survey, unit, readers, options, progress, standing)?;
     let read = work.read();
     work.note_positions();
     read?;
     let mut outcome = work.outcome;
-    outcome.tally = standing.comparison.tally().since(&tally);
-    let now = standing.comparison.ends();
-    outcome.ends = Ends {
-        source: now.source.since(&ends.source),
-        target: now.target.since(&ends.target),
-    };
+    standing.say(&mut outcome);
     Ok(outcome)
 }
 
@@ -370,9 +405,9 @@ impl<'a> Work<'a> {
     fn tell(&mut self) {
         for what in self.standing.comparison.take_differences() {
             self.progress.differences.fetch_add(1, Ordering::Relaxed);
-            if self.outcome.differences.len() < self.options.told {
+            if self.standing.unsaid.len() < self.options.told {
                 let told = self.named(what);
-                self.outcome.differences.push(told);
+                self.standing.unsaid.push(told);
             }
         }
     }

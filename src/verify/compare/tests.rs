@@ -179,6 +179,42 @@ fn what_may_still_come_stays_open_until_it_has_to_be_there() {
 }
 
 #[test]
+fn what_is_open_when_the_topic_grows_is_still_to_come() {
+    let mut earlier = Comparison::new(vec![WHOLE, WHOLE], vec![KEPT], 100);
+    for offset in 0..4 {
+        earlier.expect(Expected {
+            need: Need::Optional,
+            ..expected(1, offset)
+        });
+    }
+    let at = |print, shelf, offset| Found {
+        print,
+        shelf,
+        offset,
+    };
+    earlier.find(at(print(1, 0), 0, 0));
+    earlier.require(&[0, 1]);
+    earlier.settle();
+
+    // Its second source partition is the first of three here, the first is not here at all.
+    let mut grown = Comparison::new(vec![WHOLE; 3], vec![KEPT; 2], 100);
+    grown.inherit(earlier, &[None, Some(0)], &[Some(1)]);
+    for (offset, print) in (1..).zip([print(1, 1), print(1, 0), print(1, 3)]) {
+        grown.find(at(print, 1, offset));
+    }
+    grown.require(&[4, 0, 0]);
+    grown.settle();
+    let tally = grown.tally();
+    assert_eq!((tally.matched, tally.repeated, tally.missing), (3, 1, 1));
+    let missing = Difference::Missing {
+        stream: 0,
+        offset: 2,
+        shelf: Some(1),
+    };
+    assert_eq!(grown.take_differences(), [missing]);
+}
+
+#[test]
 fn what_all_others_have_overtaken_is_missing_before_anything_has_to_be_there() {
     let comparison = Comparison::new(vec![WHOLE], vec![KEPT], 10);
     let source = (0..40).map(|offset| Expected {

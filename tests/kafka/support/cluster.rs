@@ -11,7 +11,8 @@ use rdkafka::admin::{
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaResult;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::metadata::Metadata;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,8 +92,9 @@ impl Admin {
         for (key, value) in configs {
             new = new.set(key, value);
         }
-        let change = self.client.create_topics([&new], &options());
-        self.made("create", change);
+        self.make(topic, RDKafkaErrorCode::TopicAlreadyExists, || {
+            self.client.create_topics([&new], &options())
+        });
         wait::until(&format!("{topic} is there"), ASK, || {
             self.partitions(topic) == partitions
         });
@@ -100,34 +102,49 @@ impl Admin {
 
     /// Deletes a topic, and waits until it is gone.
     pub fn delete(&self, topic: &str) {
-        let change = self.client.delete_topics(&[topic], &options());
-        self.made("delete", change);
+        self.make(topic, RDKafkaErrorCode::UnknownTopicOrPartition, || {
+            self.client.delete_topics(&[topic], &options())
+        });
         wait::until(&format!("{topic} is gone"), ASK, || {
             self.partitions(topic) == 0
         });
     }
 
-    /// Waits for a change of topics to be made.
-    fn made(&self, verb: &str, change: impl Future<Output = KafkaResult<Vec<TopicResult>>>) {
-        for answer in self.runtime.block_on(change).expect("an answer") {
-            answer.unwrap_or_else(|(topic, code)| panic!("{verb} {topic}: {code}"));
-        }
+    /// Changes a topic. Asked once more after a failure, `already` says that the change was made the first time.
+    fn make<F>(&self, topic: &str, already: RDKafkaErrorCode, mut change: impl FnMut() -> F)
+    where
+        F: Future<Output = KafkaResult<Vec<TopicResult>>>,
+    {
+        let mut is_asked_again = false;
+        answered(&format!("{topic} is changed"), || {
+            let answers = self.runtime.block_on(change());
+            let is_made = |code| code == already && is_asked_again;
+            let result = answers.and_then(|answers| {
+                answers.into_iter().try_for_each(|answer| match answer {
+                    Err((_, code)) if !is_made(code) => Err(KafkaError::AdminOp(code)),
+                    _ => Ok(()),
+                })
+            });
+            is_asked_again = true;
+            result
+        });
     }
 
     /// Grows a topic.
     pub fn grow(&self, topic: &str, partitions: usize) {
         let new = NewPartitions::new(topic, partitions);
-        let change = self.client.create_partitions([&new], &options());
-        self.made("grow", change);
+        self.make(topic, RDKafkaErrorCode::InvalidPartitions, || {
+            self.client.create_partitions([&new], &options())
+        });
     }
 
     /// Sets one setting of a topic; the others go back to their defaults.
     pub fn set(&self, topic: &str, key: &str, value: &str) {
         let change = AlterConfig::new(ResourceSpecifier::Topic(topic)).set(key, value);
-        let answer = self
-            .runtime
-            .block_on(self.client.alter_configs([&change], &options()))
-            .expect("an answer");
+        let answer = answered(&format!("{key} of {topic} is set"), || {
+            let change = self.client.alter_configs([&change], &options());
+            self.runtime.block_on(change)
+        });
         answer
             .into_iter()
             .for_each(|r| drop(r.unwrap_or_else(|(t, e)| panic!("set {key} of {t:?}: {e}"))));
@@ -138,28 +155,32 @@ impl Admin {
         let mut list = TopicPartitionList::new();
         list.add_partition_offset(topic, partition, Offset::Offset(before))
             .expect("an offset");
-        let answer = self
-            .runtime
-            .block_on(self.client.delete_records(&list, &options()))
-            .expect("an answer");
-        answer
-            .elements()
-            .iter()
-            .for_each(|e| e.error().expect("records deleted"));
+        answered(
+            &format!("records of {topic}[{partition}] are deleted"),
+            || {
+                let deletion = self.client.delete_records(&list, &options());
+                let answer = self.runtime.block_on(deletion)?;
+                answer.elements().iter().try_for_each(|e| e.error())
+            },
+        );
     }
 
     /// A topic's partition count; 0 if there is none.
     pub fn partitions(&self, topic: &str) -> i32 {
-        let metadata = self.consumer.fetch_metadata(None, ASK).expect("metadata");
+        let metadata = self.metadata();
         let topic = metadata.topics().iter().find(|t| t.name() == topic);
         topic.map_or(0, |t| i32::try_from(t.partitions().len()).expect("a count"))
     }
 
     /// Log start and end of a partition.
     pub fn watermarks(&self, topic: &str, partition: i32) -> (i64, i64) {
-        self.consumer
-            .fetch_watermarks(topic, partition, ASK)
-            .expect("watermarks")
+        answered(&format!("watermarks of {topic}[{partition}]"), || {
+            self.consumer.fetch_watermarks(topic, partition, ASK)
+        })
+    }
+
+    fn metadata(&self) -> Metadata {
+        answered("metadata", || self.consumer.fetch_metadata(None, ASK))
     }
 
     /// The ends of all partitions of a topic, summed up.
@@ -171,15 +192,16 @@ impl Admin {
 
     /// How many partitions of its only topic each member of a group owns.
     pub fn shares(&self, group: &str) -> Vec<usize> {
-        let groups = self.consumer.fetch_group_list(Some(group), ASK);
-        let groups = groups.expect("the group is described");
+        let groups = answered(&format!("group {group}"), || {
+            self.consumer.fetch_group_list(Some(group), ASK)
+        });
         let members = groups.groups().iter().flat_map(|g| g.members());
         members.map(|m| share(m.assignment())).collect()
     }
 
     /// The names of all groups.
     pub fn groups(&self) -> BTreeSet<String> {
-        let groups = self.consumer.fetch_group_list(None, ASK).expect("groups");
+        let groups = answered("groups", || self.consumer.fetch_group_list(None, ASK));
         groups
             .groups()
             .iter()
@@ -189,8 +211,7 @@ impl Admin {
 
     /// The names of all topics.
     pub fn topics(&self) -> BTreeSet<String> {
-        let metadata = self.consumer.fetch_metadata(None, ASK).expect("metadata");
-        metadata
+        self.metadata()
             .topics()
             .iter()
             .map(|t| t.name().to_owned())
@@ -208,9 +229,9 @@ impl Admin {
         for partition in 0..self.partitions(topic) {
             list.add_partition(topic, partition);
         }
-        let answer = consumer
-            .committed_offsets(list, ASK)
-            .expect("committed offsets");
+        let answer = answered(&format!("committed offsets of {group}"), || {
+            consumer.committed_offsets(list.clone(), ASK)
+        });
         let offsets = answer
             .elements()
             .into_iter()
@@ -231,6 +252,14 @@ fn share(assignment: Option<&[u8]>) -> usize {
         usize::try_from(count).ok()
     };
     assignment.and_then(counted).unwrap_or(0)
+}
+
+/// Asks what may be asked as often as one likes, until it is answered: a partition whose leader has just gone has none for
+/// a moment, and these tests kill leaders.
+fn answered<T>(what: &str, mut ask: impl FnMut() -> KafkaResult<T>) -> T {
+    let mut last = None;
+    let found = wait::try_find(3 * ASK, || ask().map_err(|error| last = Some(error)).ok());
+    found.unwrap_or_else(|| panic!("{what}: {last:?}"))
 }
 
 fn options() -> AdminOptions {

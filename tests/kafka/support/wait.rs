@@ -12,13 +12,18 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// # Panics
 /// If it gives nothing within `within`; the message is `what`.
-pub fn find<T>(what: &str, within: Duration, mut found: impl FnMut() -> Option<T>) -> T {
+pub fn find<T>(what: &str, within: Duration, found: impl FnMut() -> Option<T>) -> T {
+    try_find(within, found).unwrap_or_else(|| panic!("not within {within:?}: {what}"))
+}
+
+/// Looks until `found` gives something, or `within` is over.
+pub fn try_find<T>(within: Duration, mut found: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + within;
     loop {
-        if let Some(found) = found() {
+        let found = found();
+        if found.is_some() || Instant::now() >= deadline {
             return found;
         }
-        assert!(Instant::now() < deadline, "not within {within:?}: {what}");
         std::thread::sleep(LOOK);
     }
 }
