@@ -158,6 +158,8 @@ impl Admin {
         answered(
             &format!("records of {topic}[{partition}] are deleted"),
             || {
+                // The client asks whom it remembers as leader, and does not learn from the answer that it is another by now.
+                self.client.inner().fetch_metadata(Some(topic), ASK)?;
                 let deletion = self.client.delete_records(&list, &options());
                 let answer = self.runtime.block_on(deletion)?;
                 answer.elements().iter().try_for_each(|e| e.error())
