@@ -1,7 +1,7 @@
 //! The record, and what is done with it.
 
+use mirror::config::pattern::Pattern;
 use mirror::handler::{Binding, BoundChain, Chain, Clock, Registry, StepSpec};
-use regex::Regex;
 use serde_json::{Value, json};
 
 /// An order as they are.
@@ -104,7 +104,7 @@ impl Job {
             source: "eu",
             target: "hub",
             topic: "orders",
-            selected_by: &Regex::new("orders").expect("a regex"),
+            selected_by: &Pattern::new("orders").expect("a pattern"),
             clock: Clock::default(),
             record_bytes: None,
         };

@@ -8,6 +8,7 @@ use super::spec::{
 };
 use crate::config::chains::read_raw;
 use crate::config::diagnostic::Code;
+use crate::config::laid::Laid;
 use crate::config::pointer;
 use crate::config::spec::{ClusterSpec, Name, RouteSpec};
 use crate::config::suggest;
@@ -26,7 +27,7 @@ pub fn read(routes: &[Arc<RouteSpec>], check: &mut Check<'_>) -> Vec<Case> {
     let mut cases = Vec::new();
     for (index, value) in written.into_iter().flatten().enumerate() {
         let at = pointer::item("/tests", index);
-        if let Some(raw) = read_raw::<RawTest>(value.clone(), &at, check) {
+        if let Some(raw) = read_raw::<RawTest>(Laid::alone(value), &at, check) {
             let name = raw.name.clone();
             let name = name.unwrap_or_else(|| format!("#{}", index + 1));
             cases.extend(Reader { at, routes, check }.case(name, raw));

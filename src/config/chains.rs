@@ -1,6 +1,7 @@
 //! Handlers: `use:` resolved, steps read, chains compiled; every fault at its own place.
 
 use crate::config::diagnostic::Code;
+use crate::config::laid::Laid;
 use crate::config::pointer;
 use crate::config::scalar;
 use crate::config::suggest;
@@ -13,14 +14,14 @@ use std::collections::BTreeSet;
 
 /// A list of steps with every `use:` of a chain replaced, and where each step stands.
 #[derive(Clone, Debug, Default)]
-pub struct Steps {
+pub struct Steps<'v> {
     /// The steps, as written.
-    pub list: Vec<Value>,
+    pub list: Vec<&'v Value>,
     /// The pointer of each step.
     pub pointers: Vec<String>,
 }
 
-impl Steps {
+impl Steps<'_> {
     /// The pointers of the steps whose own `on_error` is `word`.
     pub fn with_on_error<'a>(&'a self, word: &'a str) -> impl Iterator<Item = String> + 'a {
         let both = self.list.iter().zip(&self.pointers);
@@ -66,41 +67,49 @@ impl<'a> Chains<'a> {
 
     /// The steps at `at` with every `use:` of a chain of the file replaced by that chain's steps.
     /// A `use:` of a registered handler stays.
-    pub fn resolve(&mut self, steps: &[Value], at: &str, check: &mut Check<'_>) -> Steps {
+    pub fn resolve<'v>(&mut self, steps: &'v [Value], at: &str, check: &mut Check<'_>) -> Steps<'v>
+    where
+        'a: 'v,
+    {
         let mut resolved = Steps::default();
         self.append(steps, at, &mut Vec::new(), &mut resolved, check);
         resolved
     }
 
     /// The steps of the chain `name`, which stand at `at`, resolved.
-    pub fn resolve_named(
+    pub fn resolve_named<'v>(
         &mut self,
         name: &str,
-        steps: &[Value],
+        steps: &'v [Value],
         at: &str,
         check: &mut Check<'_>,
-    ) -> Steps {
+    ) -> Steps<'v>
+    where
+        'a: 'v,
+    {
         let mut resolved = Steps::default();
         let mut inside = vec![name.to_owned()];
         self.append(steps, at, &mut inside, &mut resolved, check);
         resolved
     }
 
-    fn append(
+    fn append<'v>(
         &mut self,
-        steps: &[Value],
+        steps: &'v [Value],
         at: &str,
         inside: &mut Vec<String>,
-        resolved: &mut Steps,
+        resolved: &mut Steps<'v>,
         check: &mut Check<'_>,
-    ) {
+    ) where
+        'a: 'v,
+    {
         for (index, step) in steps.iter().enumerate() {
             let at = pointer::item(at, index);
             let name = step.get("use").and_then(Value::as_str);
             let chain = name.and_then(|n| self.named?.get_key_value(n));
             match (name, chain) {
                 (None, _) => {
-                    resolved.list.push(step.clone());
+                    resolved.list.push(step);
                     resolved.pointers.push(at);
                 }
                 (Some(name), Some((_, chain))) => {
@@ -117,7 +126,7 @@ impl<'a> Chains<'a> {
                     inside.pop();
                 }
                 (Some(name), None) if check.options.registry.get(name).is_some() => {
-                    resolved.list.push(step.clone());
+                    resolved.list.push(step);
                     resolved.pointers.push(at);
                 }
                 (Some(name), None) => self.unknown(name, &at, check),
@@ -164,7 +173,7 @@ fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
 }
 
 /// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported.
-pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
+pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
     if steps.pointers.iter().any(|at| check.is_wrong_below(at)) {
         return None;
     }
@@ -197,7 +206,7 @@ pub fn compile(steps: &Steps, check: &mut Check<'_>) -> Option<Chain> {
 }
 
 /// Warns of filters that would save more before another step.
-fn misplaced(chain: &Chain, steps: &Steps, check: &mut Check<'_>) {
+fn misplaced(chain: &Chain, steps: &Steps<'_>, check: &mut Check<'_>) {
     for Misplaced { filter, behind } in chain.misplaced() {
         let (Some(at), Some(dear)) = (steps.pointers.get(filter), steps.pointers.get(behind))
         else {
@@ -220,10 +229,11 @@ fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
     if !every_number_is_held(step, at, check) {
         return None;
     }
-    let error = match serde_path_to_error::deserialize::<_, StepSpec>(step) {
-        Ok(spec) => return Some(spec),
-        Err(error) => error,
-    };
+    if let Ok(spec) = StepSpec::deserialize(step) {
+        return Some(spec);
+    }
+    // Again, for the place of what is wrong.
+    let error = serde_path_to_error::deserialize::<_, StepSpec>(step).err()?;
     let mut at = at.to_owned();
     for segment in error.path() {
         at = match segment {
@@ -246,12 +256,13 @@ fn every_number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool 
     let mut all = true;
     match value {
         Value::Object(map) => {
-            for (name, member) in map {
+            for (name, member) in map.iter().filter(|(_, member)| is_doubtful(member)) {
                 all &= every_number_is_held(member, &pointer::child(at, name), check);
             }
         }
         Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
+            let items = items.iter().enumerate();
+            for (index, item) in items.filter(|(_, item)| is_doubtful(item)) {
                 all &= every_number_is_held(item, &pointer::item(at, index), check);
             }
         }
@@ -259,6 +270,20 @@ fn every_number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool 
         Value::Null | Value::Bool(_) => {}
     }
     all
+}
+
+/// Whether a number that would be rounded, or be a text, may be in `value`. Integers are held as they are.
+fn is_doubtful(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.values().any(is_doubtful),
+        Value::Array(items) => items.iter().any(is_doubtful),
+        Value::Number(number) => number.is_f64(),
+        Value::String(text) => {
+            let unsigned = text.trim_start_matches(['+', '-', '.']);
+            unsigned.starts_with(|c: char| c.is_ascii_digit())
+        }
+        Value::Null | Value::Bool(_) => false,
+    }
 }
 
 fn number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool {
@@ -281,7 +306,7 @@ fn number_is_held(value: &Value, at: &str, check: &mut Check<'_>) -> bool {
 }
 
 /// `/1/filter/keep` inside the steps → the same inside the file.
-pub fn place_of_fault(fault: &str, steps: &Steps) -> String {
+pub fn place_of_fault(fault: &str, steps: &Steps<'_>) -> String {
     let inside = fault.trim_start_matches('/');
     let (index, rest) = inside.split_once('/').unwrap_or((inside, ""));
     let step = index
@@ -297,21 +322,23 @@ pub fn place_of_fault(fault: &str, steps: &Steps) -> String {
 
 /// Reads a value of the file into its type. What the schema let through and the type does not
 /// take is a fault at its place.
-pub fn read_raw<T: for<'de> Deserialize<'de>>(
-    value: Value,
+pub fn read_raw<'v, T: Deserialize<'v>>(
+    value: Laid<'v>,
     at: &str,
     check: &mut Check<'_>,
 ) -> Option<T> {
-    match serde_path_to_error::deserialize::<_, T>(value) {
-        Ok(raw) => Some(raw),
-        // What the schema refused inside is reported already.
-        Err(_) if check.is_wrong_below(at) => None,
-        Err(error) => {
-            let path = error.path().to_string();
-            let message = format!("`{path}` is not what it must be");
-            let at = format!("{at}/{}", path.replace('.', "/"));
-            check.say(Code::WrongValue, &at, message);
-            None
-        }
+    if let Ok(raw) = T::deserialize(value) {
+        return Some(raw);
     }
+    // What the schema refused inside is reported already.
+    if check.is_wrong_below(at) {
+        return None;
+    }
+    // Again, for the place of what is wrong.
+    let error = serde_path_to_error::deserialize::<_, T>(value).err()?;
+    let path = error.path().to_string();
+    let message = format!("`{path}` is not what it must be");
+    let at = format!("{at}/{}", path.replace('.', "/"));
+    check.say(Code::WrongValue, &at, message);
+    None
 }

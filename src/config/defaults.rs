@@ -51,6 +51,11 @@ pub fn of_file() -> Value {
     })
 }
 
+/// Whether the setting `name` replaces as a whole.
+pub fn is_whole(name: &str) -> bool {
+    WHOLE.contains(&name)
+}
+
 /// Lays `above` over `below`: maps key by key, lists and scalars replace.
 pub fn lay_over(below: Value, above: &Value) -> Value {
     match (below, above) {
@@ -62,7 +67,7 @@ pub fn lay_over(below: Value, above: &Value) -> Value {
 fn lay_maps(mut below: Map<String, Value>, above: &Map<String, Value>) -> Map<String, Value> {
     for (name, value) in above {
         let laid = match below.shift_remove(name) {
-            Some(old) if !WHOLE.contains(&name.as_str()) => lay_over(old, value),
+            Some(old) if !is_whole(name) => lay_over(old, value),
             _ => value.clone(),
         };
         below.insert(name.clone(), laid);

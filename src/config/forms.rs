@@ -55,6 +55,16 @@ impl JsonSchema for OneOrMany {
     }
 }
 
+/// A list that stays in the document and is read from there.
+#[derive(Clone, Copy, Debug)]
+pub struct AsWritten;
+
+impl<'de> Deserialize<'de> for AsWritten {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Vec::<de::IgnoredAny>::deserialize(from).map(|_| Self)
+    }
+}
+
 /// A client property's value: text, number or boolean; clients take texts.
 #[derive(Clone)]
 pub struct Scalar(pub String);

@@ -4,7 +4,7 @@
 //! taken out before the reading, so that the rest can still be checked.
 
 use crate::case::raw::RawTest;
-use crate::config::forms::{Listener, OneOrMany, Partitions, Scalar};
+use crate::config::forms::{AsWritten, Listener, OneOrMany, Partitions, Scalar};
 use crate::config::spec::OnError;
 use crate::config::units::{DurationText, SizeText};
 use crate::config::words::{
@@ -83,7 +83,7 @@ macro_rules! with_settings {
                 /// The handlers, in their order: `filter`, `rename`, `reformat`, `use`. None: every
                 /// record passes as it is.
                 #[schemars(with = "Option<Vec<StepSpec>>")]
-                pub handlers: Option<Vec<Value>>,
+                pub handlers: Option<AsWritten>,
                 /// How the target partition is picked: `match`, `key_hash`, `modulo`,
                 /// `round_robin`, `{ policy: NAME, on_fewer: stop | modulo }`, `{ fixed: N }` or
                 /// `{ by: PATH }`.

@@ -3,16 +3,16 @@
 //! raw → **spec** → running are three types. A value of these types passed every check that can
 //! be made offline; only `config::validate` makes them.
 
+use crate::config::pattern::Pattern;
 use crate::config::secret::Secret;
 use crate::handler::{Binding, BoundChain, Chain, ChainFault, Clock};
 use crate::partition::PolicySpec;
-use regex::Regex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of a cluster, route, chain or group: `[a-z0-9_-]+`, no dots, so that consumer group
@@ -276,56 +276,6 @@ pub struct TopicSelection {
     pub exclude: Vec<Pattern>,
 }
 
-/// A regex for whole topic names, compiled as `^(?:…)$` when it is first asked.
-///
-/// Compiling is dear and a check asks few of them, so that it is put off for those of which a look
-/// at the syntax proves that they compile.
-#[derive(Clone, Debug)]
-pub struct Pattern {
-    text: String,
-    compiled: OnceLock<Option<Regex>>,
-}
-
-impl Pattern {
-    /// Longer patterns may pass a limit of the compiler's, as may counted repetitions.
-    const SURELY_COMPILES: usize = 200;
-
-    /// Reads `pattern`.
-    ///
-    /// # Errors
-    /// It does not compile.
-    pub fn new(pattern: &str) -> Result<Self, regex::Error> {
-        let simple = pattern.len() <= Self::SURELY_COMPILES && !pattern.contains('{');
-        let new = Self {
-            text: format!("^(?:{pattern})$"),
-            compiled: OnceLock::new(),
-        };
-        if !simple || regex_syntax::parse(pattern).is_err() {
-            // Alone first: `a)(b` would be one with what is around it.
-            Regex::new(pattern)?;
-            let compiled = Regex::new(&new.text)?;
-            let _ = new.compiled.set(Some(compiled));
-        }
-        Ok(new)
-    }
-
-    /// The regex.
-    pub fn regex(&self) -> Option<&Regex> {
-        let compiled = self.compiled.get_or_init(|| Regex::new(&self.text).ok());
-        compiled.as_ref()
-    }
-
-    /// What is compiled.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it takes the whole of `name`.
-    pub fn is_match(&self, name: &str) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(name))
-    }
-}
-
 impl PartialEq for TopicSelection {
     fn eq(&self, other: &Self) -> bool {
         self.include_patterns == other.include_patterns
@@ -334,45 +284,51 @@ impl PartialEq for TopicSelection {
 }
 
 impl TopicSelection {
-    /// Compiles the patterns; the error carries the index of the pattern in `include` then
+    /// Reads the patterns; the error carries the index of the pattern in `include` then
     /// `exclude` order.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, (usize, regex::Error)> {
-        let compile = |from: usize, patterns: &[String]| {
+        let read = |from: usize, patterns: &[String]| {
             patterns
                 .iter()
                 .enumerate()
                 .map(|(i, p)| Pattern::new(p).map_err(|e| (from + i, e)))
                 .collect::<Result<Vec<_>, _>>()
         };
-        Ok(Self {
-            include: compile(0, include)?,
-            exclude: compile(include.len(), exclude)?,
-            include_patterns: include.to_vec(),
-            exclude_patterns: exclude.to_vec(),
-        })
+        Ok(Self::of(read(0, include)?, read(include.len(), exclude)?))
     }
 
-    /// The same without what was compiled so far: a check asks every route's patterns, and of many
-    /// routes they would be most of the memory. Whoever asks again compiles again.
-    pub fn uncompiled(mut self) -> Self {
+    /// The topics that `include` takes and `exclude` does not.
+    pub fn of(include: Vec<Pattern>, exclude: Vec<Pattern>) -> Self {
+        let written = |patterns: &[Pattern]| {
+            let texts = patterns.iter().map(Pattern::pattern);
+            texts.map(str::to_owned).collect()
+        };
+        Self {
+            include_patterns: written(&include),
+            exclude_patterns: written(&exclude),
+            include,
+            exclude,
+        }
+    }
+
+    /// The same without what the patterns made so far: a check asks those of every route, and of many
+    /// routes that would be most of the memory.
+    pub fn unasked(mut self) -> Self {
         let patterns = self.include.iter_mut().chain(&mut self.exclude);
-        patterns.for_each(|pattern| drop(pattern.compiled.take()));
+        patterns.for_each(Pattern::let_go);
         self
     }
 
-    /// The include regex that selects `topic`, `None` if it is not selected.
+    /// The include pattern that selects `topic`, `None` if it is not selected.
     ///
     /// Internal topics (B037) are selected only by an include that is literally their name.
-    pub fn selects(&self, topic: &str) -> Option<&Regex> {
-        if self.exclude.iter().any(|r| r.is_match(topic)) {
-            return None;
-        }
-        if is_internal(topic) {
-            let literal = self.include_patterns.iter().position(|p| p == topic)?;
-            return self.include.get(literal)?.regex();
-        }
-        let mut include = self.include.iter().filter_map(Pattern::regex);
-        include.find(|regex| regex.is_match(topic))
+    pub fn selects(&self, topic: &str) -> Option<&Pattern> {
+        // Mostly no pattern of a route takes a topic, and the beginning of each says so.
+        let by = match is_internal(topic) {
+            true => self.include.iter().find(|p| p.pattern() == topic),
+            false => self.include.iter().find(|p| p.is_match(topic)),
+        };
+        by.filter(|_| !self.exclude.iter().any(|p| p.is_match(topic)))
     }
 }
 
@@ -520,23 +476,4 @@ pub struct AdminSpec {
 /// The consumer group of a flow. The one place where its name is made (`engine.md` rule 16).
 pub fn group_name(group: &Name, route: &Name, source: &Name, target: &Name) -> String {
     format!("mirror.{group}.{route}.{source}.{target}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_are_compiled_when_asked_and_again_after_they_were_let_go() {
-        let topics = TopicSelection::new(&["a.+".into()], &[".+x".into()]).expect("patterns");
-        let is_compiled = |topics: &TopicSelection| {
-            let mut patterns = topics.include.iter().chain(&topics.exclude);
-            patterns.any(|pattern| pattern.compiled.get().is_some())
-        };
-        assert!(!is_compiled(&topics));
-        assert!(topics.selects("ab").is_some() && is_compiled(&topics));
-        let topics = topics.uncompiled();
-        assert!(!is_compiled(&topics));
-        assert!(topics.selects("ab").is_some() && topics.selects("ax").is_none());
-    }
 }

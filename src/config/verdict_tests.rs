@@ -223,13 +223,11 @@ fn collect(value: &Value, at: &str, pointers: &mut Vec<String>) {
 fn types_take(file: &Value) -> Result<(), String> {
     let raw: RawFile = serde_path_to_error::deserialize(file).map_err(|e| e.to_string())?;
     let chains = raw.handlers.into_iter().flatten().map(|(_, steps)| steps);
-    let routes = raw
-        .routes
-        .into_iter()
-        .flatten()
-        .filter_map(|(_, route)| route.handlers);
-    let defaults = raw.defaults.and_then(|defaults| defaults.handlers);
-    for step in chains.chain(routes).chain(defaults).flatten() {
+    let routes = file.get("routes").and_then(Value::as_object);
+    let routes = routes.into_iter().flat_map(Map::values);
+    let settings = routes.chain(file.get("defaults"));
+    let written = settings.filter_map(|s| s.get("handlers")?.as_array().cloned());
+    for step in chains.chain(written).flatten() {
         StepSpec::deserialize(&step).map_err(|e| format!("{step}: {e}"))?;
     }
     Ok(())

@@ -161,7 +161,7 @@ impl Chain {
 
 /// A capture called like a placeholder or a path could never be read.
 fn refuse_reserved_captures(binding: &Binding<'_>) -> Result<(), ChainFault> {
-    let mut names = binding.selected_by.capture_names().flatten();
+    let mut names = binding.selected_by.captures();
     match names.find(|name| super::template::is_reserved(name)) {
         None => Ok(()),
         Some(name) => Err(ChainFault {

@@ -4,6 +4,7 @@
 //! is discovered ([`Chain::bind`] resolves static topic templates and captures there, never per
 //! record), and applied to each record by the thread that owns the record's partition.
 
+use crate::config::pattern::Pattern;
 use crate::config::spec::OnError;
 use crate::record::Record;
 use regex::Regex;
@@ -242,7 +243,7 @@ pub struct Binding<'a> {
     /// The source topic (`{source_topic}`, and `{topic}` until a rename).
     pub topic: &'a str,
     /// The include regex that selected the topic; its named captures feed templates.
-    pub selected_by: &'a Regex,
+    pub selected_by: &'a Pattern,
     /// What tells the time, where a step asks.
     pub clock: Clock,
     /// `limits.record`: what a step makes of a record may not take more.

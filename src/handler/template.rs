@@ -241,7 +241,7 @@ pub(crate) fn is_reserved(capture: &str) -> bool {
 }
 
 fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, String> {
-    let known = binding.selected_by.capture_names().flatten();
+    let known = binding.selected_by.captures();
     if !known.clone().any(|candidate| candidate == name) {
         let help = suggest(name, known.chain(PLACEHOLDERS).chain(ROOTS));
         return Err(format!(
@@ -251,12 +251,10 @@ fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, String> {
     }
     binding
         .selected_by
-        .captures(binding.topic)
-        .and_then(|captures| captures.name(name))
-        .map(|found| found.as_str())
+        .capture(name, binding.topic)
         .ok_or_else(|| {
-            let (topic, regex) = (binding.topic, binding.selected_by);
-            format!("the capture `{name}` of `{regex}` is empty for topic `{topic}`")
+            let (topic, pattern) = (binding.topic, binding.selected_by);
+            format!("the capture `{name}` of `{pattern}` is empty for topic `{topic}`")
         })
 }
 
@@ -351,17 +349,17 @@ fn parse_placeholder(name: &str, at: Range<usize>) -> Result<Piece, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config;
     use crate::handler::sample::record;
-    use regex::Regex;
 
     fn bound(text: &str, regex: &str, topic: &str) -> Result<Template, String> {
-        let regex = Regex::new(regex).expect("a regex");
+        let pattern = config::pattern::Pattern::new(regex).expect("a pattern");
         let binding = Binding {
             route: "r",
             source: "eu",
             target: "us",
             topic,
-            selected_by: &regex,
+            selected_by: &pattern,
             clock: crate::handler::Clock::default(),
             record_bytes: None,
         };
@@ -376,7 +374,7 @@ mod tests {
     #[test]
     fn constants_are_resolved_and_joined() {
         let text = "{source}.{target}-{route}/{source_topic}{{x}}{team}";
-        let template = bound(text, "^(?<team>[a-z]+)-", "pay-x").expect("bound");
+        let template = bound(text, "(?<team>[a-z]+)-.", "pay-x").expect("bound");
         assert_eq!(
             template.pieces,
             [Piece::Text("eu.us-r/pay-x{x}pay".to_owned())]

@@ -1,12 +1,12 @@
 //! What is allocated for a record: nothing, where a chain looks at coordinates, headers and fields.
 
+use mirror::config::pattern::Pattern;
 use mirror::handler::{Binding, BoundChain, Chain, Clock, Registry, StepSpec};
 use mirror::record::{HeaderSource, Headers, Origin, Record};
 use mirror::wire::codec::{Codec, Compression, Compressor, Decompressor};
 use mirror::wire::cut::{Cut, Cuts};
 use mirror::wire::header::Stamp;
 use mirror::wire::writer::{Piece, Writer, Written};
-use regex::Regex;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
@@ -59,7 +59,7 @@ fn bound(steps: Value) -> BoundChain {
         source: "eu",
         target: "hub",
         topic: "orders",
-        selected_by: &Regex::new("orders").expect("a regex"),
+        selected_by: &Pattern::new("orders").expect("a pattern"),
         clock: Clock::default(),
         record_bytes: None,
     };

@@ -5,6 +5,7 @@ use super::properties;
 use crate::config::chains::read_raw;
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
+use crate::config::laid::Laid;
 use crate::config::pointer;
 use crate::config::raw::{RawCluster, RawSasl, RawTls};
 use crate::config::secret::Secret;
@@ -44,8 +45,8 @@ pub fn read(check: &mut Check<'_>) -> Clusters {
 fn cluster(name: &str, written: &Value, check: &mut Check<'_>) -> Option<ClusterSpec> {
     let at = pointer::child("/clusters", name);
     let name = check.name_of_key(&at, name);
-    let value = defaults::lay_over(defaults::of_cluster(), written);
-    let raw: RawCluster = read_raw(value, &at, check)?;
+    let built_in = defaults::of_cluster();
+    let raw: RawCluster = read_raw(Laid::over(&built_in, written), &at, check)?;
     data_plane(raw.data_plane, &at, check);
     let properties = properties::read(&raw, &at, check);
     let servers = raw.bootstrap_servers.map(|s| servers(&s, &at, check));

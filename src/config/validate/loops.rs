@@ -7,9 +7,9 @@
 //! where the set is empty; all else is "cannot tell".
 
 use super::Check;
-use super::language::{self, Combine, Language, MAX_NAME, TooLarge};
 use super::network::{Content, Flow, FormName, Network, meeting};
 use crate::config::diagnostic::Code;
+use crate::config::language::{self, Combine, Language, MAX_NAME, TooLarge};
 use crate::config::pointer;
 use crate::handler::outline::Certainty;
 use std::collections::{BTreeSet, HashMap};

@@ -2,7 +2,6 @@
 
 mod clusters;
 mod identity;
-mod language;
 mod loops;
 mod network;
 mod order;
@@ -26,6 +25,7 @@ use crate::config::suggest;
 use identity::Identities;
 use network::Network;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -263,18 +263,15 @@ fn chains_alone(chains: &mut Chains<'_>, check: &mut Check<'_>) {
 
 /// Warns of clusters and chains that nothing uses.
 fn unused(chains: &Chains<'_>, check: &mut Check<'_>) {
-    let routes: Vec<&Value> = check.section("routes").map(|(_, route)| route).collect();
-    let uses = |name: &str| {
-        let ends = routes
-            .iter()
-            .flat_map(|r| [r.get("source"), r.get("target")]);
-        ends.flatten().any(|end| match end {
-            Value::Array(names) => names.iter().any(|n| n == name),
-            one => one == name,
-        })
-    };
+    let routes = check.section("routes");
+    let ends = routes.flat_map(|(_, route)| [route.get("source"), route.get("target")]);
+    let names = ends.flatten().flat_map(|end| match end {
+        Value::Array(names) => names.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    let used: HashSet<&str> = names.filter_map(Value::as_str).collect();
     let clusters = check.section("clusters").map(|(name, _)| name.as_str());
-    let clusters: Vec<&str> = clusters.filter(|name| !uses(name)).collect();
+    let clusters: Vec<&str> = clusters.filter(|name| !used.contains(name)).collect();
     for name in clusters {
         let at = pointer::child("/clusters", name);
         let message = format!("no route uses the cluster `{name}`");

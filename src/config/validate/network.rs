@@ -1,7 +1,7 @@
 //! All flows of the file together: which topics each takes, and what it calls them at the target.
 
 use super::identity::{ClusterId, Identities};
-use super::language::{self, Combine, Extent, Head, Language, TooLarge};
+use crate::config::language::{self, Combine, Extent, Head, Language, TooLarge};
 use crate::config::spec::{ClusterSpec, RouteSpec, TopicSelection};
 use crate::handler::Clock;
 use crate::handler::outline::{Certainty, FlowNames, OutlineName, Part};
@@ -24,6 +24,8 @@ pub struct Network<'s> {
     pub identities: Identities,
     /// In the order of the file.
     pub flows: Vec<Flow<'s>>,
+    /// The flows that read each cluster, by index.
+    readers: HashMap<ClusterId, Vec<usize>>,
 }
 
 /// One source and one target of a route.
@@ -142,11 +144,7 @@ impl<'s> Selection<'s> {
     pub fn of(topics: &'s TopicSelection) -> Self {
         Self {
             topics,
-            heads: topics
-                .include_patterns
-                .iter()
-                .map(|p| language::head(p))
-                .collect(),
+            heads: topics.include.iter().map(|p| p.head().clone()).collect(),
             language: OnceCell::new(),
         }
     }
@@ -188,12 +186,21 @@ impl<'s> Network<'s> {
                 }
             }
         }
-        Self { identities, flows }
+        let mut readers: HashMap<ClusterId, Vec<usize>> = HashMap::new();
+        for (index, flow) in flows.iter().enumerate() {
+            readers.entry(flow.source_id).or_default().push(index);
+        }
+        Self {
+            identities,
+            flows,
+            readers,
+        }
     }
 
     /// The flows that read `cluster`.
     pub fn readers_of(&self, cluster: ClusterId) -> impl Iterator<Item = &Flow<'s>> {
-        self.flows.iter().filter(move |f| f.source_id == cluster)
+        let readers = self.readers.get(&cluster).into_iter().flatten();
+        readers.map(|&index| &self.flows[index])
     }
 }
 

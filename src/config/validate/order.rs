@@ -13,7 +13,7 @@ const ACCEPT: &str = "write `accept: [reorder]` at the route if that is meant";
 /// Warns of a policy that breaks the order of keys, unless the route at `at` accepts that.
 pub fn report(
     policy: &PolicySpec,
-    steps: &Steps,
+    steps: &Steps<'_>,
     accept: &[Accept],
     at: &str,
     check: &mut Check<'_>,
@@ -56,7 +56,7 @@ struct NewKey {
 
 impl NewKey {
     /// The last step that does so.
-    fn of(steps: &Steps) -> Option<Self> {
+    fn of(steps: &Steps<'_>) -> Option<Self> {
         let both = steps.list.iter().zip(&steps.pointers).rev();
         both.into_iter().find_map(|(step, at)| {
             let reformat = step.get("reformat")?;

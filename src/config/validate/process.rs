@@ -4,6 +4,7 @@ use super::Check;
 use crate::config::chains::read_raw;
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
+use crate::config::laid::Laid;
 use crate::config::raw::{RawAdmin, RawLimits, RawReload, RawShutdown};
 use crate::config::spec::{Accept, AdminSpec, ReloadSpec, Spec, Watch};
 use crate::config::words::RawAccept;
@@ -35,7 +36,7 @@ pub fn read(check: &mut Check<'_>) -> Option<Spec> {
 
 /// The words at the top of the file.
 fn accept(check: &mut Check<'_>) -> Vec<Accept> {
-    let written = check.document.value.get("accept").cloned();
+    let written = check.document.value.get("accept").map(Laid::alone);
     let words = written.and_then(|w| read_raw::<Vec<RawAccept>>(w, "/accept", check));
     words
         .unwrap_or_default()
@@ -50,10 +51,10 @@ fn section<T: for<'de> Deserialize<'de>>(
     table: &Value,
     check: &mut Check<'_>,
 ) -> Option<T> {
-    let built_in = table.get(name).cloned().unwrap_or_default();
+    let built_in = table.get(name).unwrap_or(&Value::Null);
     let value = match check.document.value.get(name) {
-        Some(written) => defaults::lay_over(built_in, written),
-        None => built_in,
+        Some(written) => Laid::over(built_in, written),
+        None => Laid::alone(built_in),
     };
     read_raw(value, &format!("/{name}"), check)
 }

@@ -23,7 +23,7 @@ pub struct Promise<'r> {
 
 impl Promise<'_> {
     /// Warns of what leaves records out at the route that stands at `at`, unless that is accepted.
-    pub fn report(&self, steps: &Steps, at: &str, check: &mut Check<'_>) {
+    pub fn report(&self, steps: &Steps<'_>, at: &str, check: &mut Check<'_>) {
         if self.start == Start::Latest && self.until == Until::End {
             let message = "with `until: end` a first start at the end copies nothing";
             let at = pointer::child(at, "start");

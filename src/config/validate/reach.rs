@@ -1,14 +1,15 @@
 //! What a route can reach: patterns that match no topic, and names that no topic may have.
 
 use super::Check;
-use super::language::{self, Combine, Language, MAX_NAME, TooLarge};
 use super::network::{FormName, Network, Selection};
 use crate::config::chains::{Steps, place_of_fault};
 use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::language::{self, Combine, Head, Language, MAX_NAME, TooLarge};
 use crate::config::pointer;
 use crate::config::spec::{Accept, ClusterSpec, Name, TopicSelection};
 use crate::handler::outline::{FlowNames, OutlineName};
 use crate::handler::{Binding, Chain, ChainFault, Clock, Inside};
+use regex_syntax::hir::Hir;
 use std::collections::{BTreeSet, HashMap};
 
 /// A route on its way: what its patterns and its renames are looked at with.
@@ -19,10 +20,14 @@ pub struct Reach<'r> {
     pub route: &'r Name,
     /// Its topics.
     pub topics: &'r TopicSelection,
+    /// The syntax of each `include`.
+    pub include: &'r [Hir],
+    /// The syntax of each `exclude`.
+    pub exclude: &'r [Hir],
     /// Its handlers.
     pub chain: &'r Chain,
     /// Where they stand.
-    pub steps: &'r Steps,
+    pub steps: &'r Steps<'r>,
     /// Its first source.
     pub source: &'r ClusterSpec,
     /// Its first target.
@@ -69,17 +74,20 @@ impl Barren {
 impl Reach<'_> {
     /// Reports patterns without topics, names that cannot be made, and topics that become one.
     pub fn report(&self, check: &mut Check<'_>) {
-        if self.patterns(check) == Selects::Nothing {
+        let texts: Vec<Vec<String>> = self.include.iter().map(language::samples_of).collect();
+        if self.patterns(&texts, check) == Selects::Nothing || self.steps.list.is_empty() {
             return;
         }
-        let samples = self.samples();
+        let samples = self.samples(&texts);
         self.names(&samples, check);
         self.merges(&samples, check);
     }
 
-    fn patterns(&self, check: &mut Check<'_>) -> Selects {
+    /// `texts` are likely to match, a list for each `include`.
+    fn patterns(&self, texts: &[Vec<String>], check: &mut Check<'_>) -> Selects {
         let include = &self.topics.include_patterns;
-        let barren: Vec<Option<Barren>> = include.iter().map(|p| self.barren(p)).collect();
+        let each = texts.iter().enumerate();
+        let barren: Vec<Option<Barren>> = each.map(|(i, texts)| self.barren(i, texts)).collect();
         let list = pointer::child(&pointer::child(self.at, "topics"), "include");
         let only = include.len() == 1;
         for (index, reason) in barren.iter().enumerate() {
@@ -95,8 +103,9 @@ impl Reach<'_> {
             check.say(Code::MatchesNothing, &at, message).help = Some(reason.help().to_owned());
         }
         let exclude = pointer::child(&pointer::child(self.at, "topics"), "exclude");
-        for (index, pattern) in self.topics.exclude_patterns.iter().enumerate() {
-            if is_illegal(pattern) && !pattern.contains(char::is_control) {
+        let excluded = self.exclude.iter().zip(&self.topics.exclude_patterns);
+        for (index, (hir, pattern)) in excluded.enumerate() {
+            if is_illegal(hir, pattern) && !pattern.contains(char::is_control) {
                 let at = pointer::item(&exclude, index);
                 let message = format!(
                     "this pattern excludes no topic: {}",
@@ -124,28 +133,28 @@ impl Reach<'_> {
         }
     }
 
-    /// Why `pattern` selects nothing, if that is so. An example settles it, mostly.
-    fn barren(&self, pattern: &str) -> Option<Barren> {
-        if language::can_match(pattern) == Some(false) {
+    /// Why the pattern of that index selects nothing, if that is so. An example settles it, mostly.
+    fn barren(&self, index: usize, texts: &[String]) -> Option<Barren> {
+        if language::can_match(&self.include[index]) == Some(false) {
             return Some(Barren::Illegal);
         }
-        let head = language::head(pattern);
-        let mut examples = std::iter::once(head.text).chain(language::samples(pattern));
-        if examples.any(|text| self.takes(pattern, &text)) {
+        let pattern = &self.topics.include[index];
+        let head = &pattern.head().text;
+        if texts
+            .iter()
+            .chain([head])
+            .any(|text| self.takes(index, text))
+        {
             return None;
         }
-        self.barren_for_sure(pattern).ok().flatten()
+        self.barren_for_sure(pattern.pattern()).ok().flatten()
     }
 
-    /// Whether `pattern` is one that selects `topic`.
-    fn takes(&self, pattern: &str, topic: &str) -> bool {
-        let index = self
-            .topics
-            .include_patterns
-            .iter()
-            .position(|p| p == pattern);
-        let matches = index.is_some_and(|i| self.topics.include[i].is_match(topic));
-        matches && super::topics::is_topic(topic) && self.topics.selects(topic).is_some()
+    /// Whether the pattern of that index is one that selects `topic`.
+    fn takes(&self, index: usize, topic: &str) -> bool {
+        super::topics::is_topic(topic)
+            && self.topics.include[index].is_match(topic)
+            && self.topics.selects(topic).is_some()
     }
 
     fn barren_for_sure(&self, pattern: &str) -> Result<Option<Barren>, TooLarge> {
@@ -166,18 +175,14 @@ impl Reach<'_> {
         }))
     }
 
-    /// Topics that the route selects, by the pattern that selects them.
-    fn samples(&self) -> Vec<(usize, String)> {
-        let patterns = self.topics.include_patterns.iter().enumerate();
-        let renames = !self.steps.list.is_empty();
-        patterns
-            .filter(|_| renames)
-            .flat_map(|(index, pattern)| {
-                let texts = language::samples(pattern).into_iter();
-                let texts = texts.filter(|text| self.takes(pattern, text));
-                texts.map(move |text| (index, text))
-            })
-            .collect()
+    /// Those of `texts` that the route selects, by the pattern that selects them.
+    fn samples<'t>(&self, texts: &'t [Vec<String>]) -> Vec<(usize, &'t str)> {
+        let mut samples = Vec::new();
+        for (index, texts) in texts.iter().enumerate() {
+            let texts = texts.iter().map(String::as_str);
+            samples.extend(texts.filter(|t| self.takes(index, t)).map(|t| (index, t)));
+        }
+        samples
     }
 
     fn bind(&self, topic: &str) -> Option<Result<Vec<String>, ChainFault>> {
@@ -196,7 +201,7 @@ impl Reach<'_> {
 
     /// What no topic of a pattern can be called: a capture that the pattern does not have, a name that
     /// is too long.
-    fn names(&self, samples: &[(usize, String)], check: &mut Check<'_>) {
+    fn names(&self, samples: &[(usize, &str)], check: &mut Check<'_>) {
         let mut told = BTreeSet::new();
         for index in 0..self.topics.include_patterns.len() {
             let of_pattern = samples.iter().filter(|(pattern, _)| *pattern == index);
@@ -232,7 +237,7 @@ impl Reach<'_> {
     }
 
     /// Topics of the route that get one name.
-    fn merges(&self, samples: &[(usize, String)], check: &mut Check<'_>) {
+    fn merges(&self, samples: &[(usize, &str)], check: &mut Check<'_>) {
         let names = FlowNames {
             route: self.route.as_str(),
             source: self.source.name.as_str(),
@@ -248,7 +253,7 @@ impl Reach<'_> {
             return;
         }
         let mut first_of: HashMap<String, &str> = HashMap::new();
-        for (_, topic) in samples {
+        for &(_, topic) in samples {
             for name in self.bind(topic).and_then(Result::ok).unwrap_or_default() {
                 let first = *first_of.entry(name.clone()).or_insert(topic);
                 if first != topic {
@@ -304,8 +309,9 @@ enum Selects {
     Nothing,
 }
 
-fn is_illegal(pattern: &str) -> bool {
-    let by_look = language::can_match(pattern);
+/// Whether no topic can be called as `pattern`, whose syntax is `hir`, says.
+fn is_illegal(hir: &Hir, pattern: &str) -> bool {
+    let by_look = language::can_match(hir);
     let by_search = || {
         let all = language::patterns(&[pattern]);
         all.is_ok_and(|all| language::shortest(&all, MAX_NAME).is_none())
@@ -330,17 +336,10 @@ pub fn dead_letters(
             let Some(pattern) = reader.selection.topics.selects(topic) else {
                 continue;
             };
-            let topics = reader.selection.topics;
-            let index = topics
-                .include
-                .iter()
-                .position(|r| r.as_str() == pattern.as_str());
+            let mut patterns = reader.selection.topics.include_patterns.iter();
+            let index = patterns.position(|p| p == pattern.pattern());
             let index = index.unwrap_or_default();
-            let literal = topics
-                .include_patterns
-                .get(index)
-                .map(|p| language::head(p));
-            let literal = literal.is_some_and(|head| head == language::Head::whole(topic));
+            let literal = *pattern.head() == Head::whole(topic);
             if literal || returning.contains(&pair) || !told.insert(pair) {
                 continue;
             }

@@ -11,13 +11,15 @@ use crate::config::chains::{self, Chains, Steps, read_raw};
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Listener, OneOrMany, OneOrManyForm};
+use crate::config::laid::Laid;
 use crate::config::pointer;
 use crate::config::raw::{RawRoute, RawTopicCreation};
 use crate::config::spec::{
     Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, Name, OnError, OnGap,
-    RouteSpec, Start, ThreadSpec, TopicCreation, TopicSelection, Until,
+    RouteSpec, Start, ThreadSpec, TopicCreation, Until,
 };
 use crate::config::words::{RawAccept, RawGroupProtocol, RawOnGap, RawStart, RawUntil};
+use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -36,12 +38,14 @@ pub fn read(
     for (name, written) in check.section("routes") {
         let at = pointer::child("/routes", name);
         let name = check.name_of_key(&at, name);
-        let value = defaults::lay_over(below.clone(), written);
-        let Some(raw) = read_raw::<RawRoute>(value, &at, check) else {
+        let laid = Laid::over(&below, written);
+        let Some(raw) = read_raw::<RawRoute>(laid, &at, check) else {
             continue;
         };
+        let handlers = laid.get("handlers").and_then(Value::as_array);
         let mut route = Route {
             raw,
+            handlers: handlers.map(Vec::as_slice).unwrap_or_default(),
             at,
             clusters,
             check,
@@ -54,14 +58,16 @@ pub fn read(
 /// One route on its way.
 struct Route<'r, 'a> {
     raw: RawRoute,
+    /// Its handlers, as written.
+    handlers: &'r [Value],
     at: String,
     clusters: &'r Clusters,
     check: &'r mut Check<'a>,
 }
 
-impl Route<'_, '_> {
+impl<'r> Route<'r, '_> {
     /// Every check is made before the first absent part ends the building.
-    fn build(&mut self, name: Option<Name>, chains: &mut Chains<'_>) -> Option<RouteSpec> {
+    fn build<'c: 'r>(&mut self, name: Option<Name>, chains: &mut Chains<'c>) -> Option<RouteSpec> {
         clusters::data_plane(self.raw.data_plane, &self.at, self.check);
         let sources = self.ends("source", self.raw.source.clone());
         let targets = self.ends("target", self.raw.target.clone());
@@ -85,7 +91,9 @@ impl Route<'_, '_> {
             let reach = Reach {
                 at: &self.at,
                 route,
-                topics,
+                topics: &topics.selection,
+                include: &topics.include,
+                exclude: &topics.exclude,
                 chain,
                 steps: &steps,
                 source,
@@ -94,7 +102,7 @@ impl Route<'_, '_> {
             };
             reach.report(self.check);
         }
-        let topics = topics.map(TopicSelection::uncompiled);
+        let topics = topics.map(|topics| topics.selection.unasked());
         let dead_letter = self.dead_letter(&steps);
         let listener = self.listener();
         let was = self.was();
@@ -128,7 +136,7 @@ impl Route<'_, '_> {
     }
 
     /// What takes back the promise of `delivery`.
-    fn promise(&mut self, steps: &Steps, accept: &[Accept]) {
+    fn promise(&mut self, steps: &Steps<'_>, accept: &[Accept]) {
         let raw = &self.raw;
         let (Some(on_error), Some(gap), Some(begin), Some(end)) =
             (raw.on_error, raw.on_gap, raw.start, raw.until)
@@ -193,19 +201,18 @@ impl Route<'_, '_> {
         }
     }
 
-    fn steps(&mut self, chains: &mut Chains<'_>) -> Steps {
-        let steps = self.raw.handlers.take().unwrap_or_default();
+    fn steps<'c: 'r>(&mut self, chains: &mut Chains<'c>) -> Steps<'r> {
         let own = pointer::child(&self.at, "handlers");
         // What a route takes from `defaults:` stands, and is reported, there.
         let at = match self.check.document.spots.contains_key(&own) {
             true => own,
             false => "/defaults/handlers".to_owned(),
         };
-        chains.resolve(&steps, &at, self.check)
+        chains.resolve(self.handlers, &at, self.check)
     }
 
     /// The dead-letter topic: needed by `on_error: dead_letter`, and useless without.
-    fn dead_letter(&mut self, steps: &Steps) -> Option<Option<String>> {
+    fn dead_letter(&mut self, steps: &Steps<'_>) -> Option<Option<String>> {
         let at = pointer::child(&self.at, "dead_letter");
         let route = (self.raw.on_error == Some(OnError::DeadLetter))
             .then(|| pointer::child(&self.at, "on_error"));

@@ -2,39 +2,63 @@
 
 use super::Check;
 use crate::config::diagnostic::Code;
+use crate::config::pattern::Pattern;
 use crate::config::pointer;
 use crate::config::raw::RawTopics;
-use crate::config::spec::{Pattern, TopicSelection};
+use crate::config::spec::TopicSelection;
 use crate::handler::broken_regex::BrokenRegex;
+use regex_syntax::hir::Hir;
 
-/// The selection, if every pattern compiles.
-pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<TopicSelection> {
+/// The topics of a route, and the syntax of its patterns for those who look further at them.
+pub struct Topics {
+    /// The selection.
+    pub selection: TopicSelection,
+    /// The syntax of each `include`.
+    pub include: Vec<Hir>,
+    /// The syntax of each `exclude`.
+    pub exclude: Vec<Hir>,
+}
+
+/// The topics, if every pattern compiles.
+pub fn read(raw: &RawTopics, at: &str, check: &mut Check<'_>) -> Option<Topics> {
     let at = pointer::child(at, "topics");
     let include = raw.include.as_deref();
     let exclude = raw.exclude.as_deref().unwrap_or_default();
-    let lists = [
-        ("include", include.unwrap_or_default()),
-        ("exclude", exclude),
-    ];
-    let mut sound = true;
-    for (list, patterns) in lists {
-        for (index, text) in patterns.iter().enumerate() {
-            let at = pointer::item(&pointer::child(&at, list), index);
-            sound &= pattern(text, &at, check);
-        }
-    }
-    if !sound {
-        return None;
-    }
-    TopicSelection::new(include?, exclude).ok()
+    let included = list(include.unwrap_or_default(), (&at, "include"), check);
+    let excluded = list(exclude, (&at, "exclude"), check);
+    include?;
+    let ((included, include), (excluded, exclude)) = (included?, excluded?);
+    Some(Topics {
+        selection: TopicSelection::of(included, excluded),
+        include,
+        exclude,
+    })
 }
 
-/// Whether a pattern compiles; what is odd about one that does is a warning.
-fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
-    if let Err(error) = Pattern::new(text) {
-        refuse(text, &error, at, check);
-        return false;
-    }
+/// The patterns of one list.
+fn list(
+    texts: &[String],
+    (at, name): (&str, &str),
+    check: &mut Check<'_>,
+) -> Option<(Vec<Pattern>, Vec<Hir>)> {
+    let at = pointer::child(at, name);
+    let read: Vec<Option<(Pattern, Hir)>> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| pattern(text, &pointer::item(&at, index), check))
+        .collect();
+    read.into_iter().collect()
+}
+
+/// A pattern, if it compiles; what is odd about one that does is a warning.
+fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> Option<(Pattern, Hir)> {
+    let read = match Pattern::read(text) {
+        Ok(read) => read,
+        Err(error) => {
+            refuse(text, &error, at, check);
+            return None;
+        }
+    };
     if text.contains(|c: char| c.is_control()) {
         check
             .say(
@@ -54,7 +78,7 @@ fn pattern(text: &str, at: &str, check: &mut Check<'_>) -> bool {
         let part = (text, dot..dot + 1);
         check.say_inside(Code::UnescapedDot, at, part, message).help = Some(help);
     }
-    true
+    Some(read)
 }
 
 fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {

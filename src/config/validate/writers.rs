@@ -2,9 +2,9 @@
 
 use super::Check;
 use super::identity::ClusterId;
-use super::language::{self, Combine, Extent, Head, Language, MAX_NAME, TooLarge};
 use super::network::{Content, Flow, Form, FormName, Network, meeting};
 use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::language::{self, Combine, Extent, Head, Language, MAX_NAME, TooLarge};
 use crate::config::pointer;
 use crate::config::spec::Accept;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

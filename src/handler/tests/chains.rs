@@ -1,5 +1,6 @@
 //! Compiling, binding and applying chains.
 
+use crate::config::pattern::Pattern;
 use crate::config::spec::OnError;
 use crate::handler::sample::{headers_of, record, value_of, with_headers};
 use crate::handler::{
@@ -7,7 +8,6 @@ use crate::handler::{
     Reads, Registry, StepFailure, StepSpec, StepView, Verdict,
 };
 use crate::record::{Headers, Record};
-use regex::Regex;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) fn compile(steps: &Value) -> Result<Chain, Vec<ChainFault>> {
 pub(super) const NOW: i64 = 1_700_000_000_000;
 
 pub(super) fn bind_to(steps: &Value, topic: &str, regex: &str) -> Result<BoundChain, ChainFault> {
-    let selected_by = Regex::new(regex).expect("a regex");
+    let selected_by = Pattern::new(regex).expect("a pattern");
     compile(steps).expect("a chain").bind(&Binding {
         route: "r",
         source: "eu",
@@ -69,7 +69,7 @@ pub(super) fn bind_to(steps: &Value, topic: &str, regex: &str) -> Result<BoundCh
 
 /// Bound with `limits.record`.
 pub(super) fn bind_within(steps: &Value, record_bytes: u64) -> BoundChain {
-    let selected_by = Regex::new("^t$").expect("a regex");
+    let selected_by = Pattern::new("t").expect("a pattern");
     let bound = compile(steps).expect("a chain").bind(&Binding {
         route: "r",
         source: "eu",

@@ -1,6 +1,7 @@
 //! The automata against the regex engine, on all short names of a small alphabet.
 
 use super::*;
+use crate::config::pattern::Pattern;
 use proptest::prelude::*;
 use regex::Regex;
 
@@ -70,12 +71,16 @@ proptest! {
         } else {
             prop_assert!(names(4).iter().skip(1).all(|n| !both.contains(n)));
         }
+        let pattern = Pattern::new(&first).unwrap();
+        for name in names(5).iter().chain(&["é".to_owned(), "a é".to_owned(), "ba\n".to_owned()]) {
+            prop_assert_eq!(pattern.is_match(name), a.is_match(name), "{} of {}", name, first);
+        }
         let head = head(&first);
         for name in names(4).iter().filter(|n| a.is_match(n)) {
             prop_assert!(name.starts_with(&head.text), "{} of {}", name, first);
             prop_assert!(head.extent == look::Extent::Beginning || *name == head.text);
         }
-        match can_match(&first) {
+        match can_match(&regex_syntax::parse(&first).unwrap()) {
             Some(true) => prop_assert!(!one.is_empty(), "{}", first),
             Some(false) => prop_assert!(one.is_empty(), "{}", first),
             None => {}

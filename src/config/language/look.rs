@@ -48,6 +48,14 @@ impl Head {
         self
     }
 
+    /// Whether `name` has this head.
+    pub fn is_of(&self, name: &str) -> bool {
+        match self.extent {
+            Extent::Whole => name == self.text,
+            Extent::Beginning => name.starts_with(&self.text),
+        }
+    }
+
     /// Whether a name may have both heads.
     pub fn meets(&self, other: &Head) -> bool {
         match (self.extent, other.extent) {
@@ -69,7 +77,8 @@ pub fn head(pattern: &str) -> Head {
     }
 }
 
-fn head_of(hir: &Hir) -> Head {
+/// The same of a parsed one.
+pub fn head_of(hir: &Hir) -> Head {
     match hir.kind() {
         HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
             Ok(text) => Head::whole(text),
@@ -84,11 +93,40 @@ fn head_of(hir: &Hir) -> Head {
     }
 }
 
-/// Whether `pattern` can match a name that Kafka takes; `None` if that takes an automaton to say.
-pub fn can_match(pattern: &str) -> Option<bool> {
-    let hir = regex_syntax::parse(pattern).ok()?;
+/// How all texts that `hir` matches end.
+pub fn tail_of(hir: &Hir) -> String {
+    let mut tail = String::new();
+    put_before(&mut tail, hir);
+    tail
+}
+
+/// Puts the tail of `hir` before `tail`, and says whether what stands before `hir` may go on with it.
+fn put_before(tail: &mut String, hir: &Hir) -> Extent {
+    match hir.kind() {
+        HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
+            Ok(text) => {
+                tail.insert_str(0, text);
+                Extent::Whole
+            }
+            Err(_) => Extent::Beginning,
+        },
+        HirKind::Empty | HirKind::Look(_) => Extent::Whole,
+        HirKind::Capture(capture) => put_before(tail, &capture.sub),
+        HirKind::Concat(list) => {
+            let mut parts = list.iter().rev();
+            match parts.all(|part| put_before(tail, part) == Extent::Whole) {
+                true => Extent::Whole,
+                false => Extent::Beginning,
+            }
+        }
+        _ => Extent::Beginning,
+    }
+}
+
+/// Whether `hir` can match a name that Kafka takes; `None` if that takes an automaton to say.
+pub fn can_match(hir: &Hir) -> Option<bool> {
     let shortest = hir.properties().minimum_len().unwrap_or(0);
-    if !is_possible(&hir) || shortest > MAX_NAME {
+    if !is_possible(hir) || shortest > MAX_NAME {
         return Some(false);
     }
     // Look-around inside, or what may match the empty name alone.
@@ -112,10 +150,15 @@ fn is_possible(hir: &Hir) -> bool {
 /// Texts that `pattern` is likely to match: a plain one, and ones that differ from it in one place each. To be tried,
 /// not to be trusted.
 pub fn samples(pattern: &str) -> Vec<String> {
-    let Ok(hir) = regex_syntax::parse(pattern) else {
-        return Vec::new();
-    };
-    let mut texts = variants(&hir);
+    match regex_syntax::parse(pattern) {
+        Ok(hir) => samples_of(&hir),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The same of a parsed pattern.
+pub fn samples_of(hir: &Hir) -> Vec<String> {
+    let mut texts = variants(hir);
     texts.truncate(MOST_SAMPLES);
     texts
 }

@@ -10,8 +10,8 @@ mod compile;
 mod look;
 mod search;
 
-pub use compile::{anything, capture, patterns};
-pub use look::{Extent, Head, can_match, head, samples};
+pub use compile::{anything, capture, captures, patterns, whole_names};
+pub use look::{Extent, Head, can_match, head, head_of, samples, samples_of, tail_of};
 pub use search::{clash, shortest, words};
 
 use std::collections::BTreeSet;
@@ -229,6 +229,11 @@ impl Language {
 /// The number of a state, if it has one.
 fn state(index: usize) -> Option<State> {
     State::try_from(index).ok().filter(|&s| s != NOWHERE)
+}
+
+/// Whether all characters of `name` are ones that topic names may have.
+pub fn is_legal(name: &str) -> bool {
+    name.bytes().all(|byte| symbol(byte).is_some())
 }
 
 /// The symbol of a byte, if topic names may contain it.

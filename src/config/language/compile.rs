@@ -4,7 +4,7 @@ use super::{ALPHABET, Language, Row, SYMBOLS, TooLarge, explore};
 use regex_automata::Anchored;
 use regex_automata::MatchKind;
 use regex_automata::dfa::{Automaton, StartKind, dense};
-use regex_automata::nfa::thompson;
+use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_syntax::hir::{self, Hir, HirKind, Look};
@@ -54,19 +54,48 @@ fn find_capture(hir: &Hir, name: &str, found: &mut Vec<Hir>) {
     }
 }
 
-fn of_hir(hir: &Hir) -> Result<Language, TooLarge> {
+/// The names of the captures of `hir`, in their order.
+pub fn captures(hir: &Hir) -> Vec<String> {
+    let mut names = Vec::new();
+    name_captures(hir, &mut names);
+    names
+}
+
+fn name_captures(hir: &Hir, names: &mut Vec<String>) {
+    match hir.kind() {
+        HirKind::Capture(capture) => {
+            names.extend(capture.name.as_deref().map(str::to_owned));
+            name_captures(&capture.sub, names);
+        }
+        HirKind::Repetition(repetition) => name_captures(&repetition.sub, names),
+        HirKind::Concat(list) | HirKind::Alternation(list) => {
+            list.iter().for_each(|hir| name_captures(hir, names));
+        }
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+    }
+}
+
+/// The automaton of the names of legal characters that `hir` matches as a whole, not made deterministic.
+///
+/// # Errors
+/// The automaton would be too large.
+pub fn whole_names(hir: &Hir) -> Result<NFA, TooLarge> {
     let whole = Hir::concat(vec![
         Hir::look(Look::Start),
         in_alphabet(hir),
         Hir::look(Look::End),
     ]);
     let config = thompson::Config::new()
+        .utf8(false)
         .nfa_size_limit(Some(MAX_BYTES))
         .which_captures(thompson::WhichCaptures::None);
-    let nfa = thompson::Compiler::new()
-        .configure(config)
-        .build_from_hir(&whole)
-        .map_err(|_| TooLarge)?;
+    let mut compiler = thompson::Compiler::new();
+    let built = compiler.configure(config).build_from_hir(&whole);
+    built.map_err(|_| TooLarge)
+}
+
+fn of_hir(hir: &Hir) -> Result<Language, TooLarge> {
+    let nfa = whole_names(hir)?;
     let config = dense::Config::new()
         .start_kind(StartKind::Anchored)
         .match_kind(MatchKind::All)
