@@ -71,16 +71,20 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
 
 /// Reports what test files say beside tests: it would hold in the tests and nowhere else.
 pub fn refuse_others(document: &Document, found: &mut Vec<Diagnostic>) {
+    let files = document.sources.iter();
+    let is_test: Vec<bool> = files.map(|file| is_test_file(&file.path)).collect();
+    if !is_test.contains(&true) {
+        return;
+    }
     let mut seen = BTreeSet::new();
-    for (pointer, spot) in &document.spots {
+    for (pointer, spot) in document.spots.iter() {
         let member = pointer.split('/').nth(1).unwrap_or_default();
-        let file = document.sources.get(spot.value.file);
-        let in_test = file.is_some_and(|file| is_test_file(&file.path));
+        let in_test = is_test.get(spot.value.file) == Some(&true);
         let other = in_test && spot.key.is_some() && !MEMBERS.contains(&member);
-        if !other || !seen.insert((spot.value.file, member)) {
+        if !other || !seen.insert((spot.value.file, member.to_owned())) {
             continue;
         }
-        let place = document.place_of_key(pointer);
+        let place = document.place_of_key(&pointer);
         let message = format!("a test file has only `tests:`, not `{member}`");
         let help = "what stands here would hold in the tests and not in what runs";
         found.push(Diagnostic::new(Code::NotATest, place, message).help(help));

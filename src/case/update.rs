@@ -181,7 +181,7 @@ impl Writer<'_, '_> {
         }
         // The key that it was written under, and the one that can hold what there is.
         let forms = ["", "_hex", "_base64"].map(|form| format!("{field}{form}"));
-        let member = |name: &&String| self.document.spots.contains_key(&pointer::child(at, name));
+        let member = |name: &&String| self.document.spots.contains(&pointer::child(at, name));
         let Some(old) = forms.iter().find(member) else {
             return;
         };

@@ -3,7 +3,8 @@
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::place::{Place, Sources, Span};
 use crate::config::pointer;
-use crate::config::tree::{Spot, Tree};
+use crate::config::spots::{Spot, Spots};
+use crate::config::tree::Tree;
 use crate::config::written::written;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ pub struct Document {
     /// The value.
     pub value: Value,
     /// Where each node stands.
-    pub spots: BTreeMap<String, Spot>,
+    pub spots: Spots,
     /// Nodes whose text came from a variable or a file.
     pub substituted: BTreeSet<String>,
     /// Those of them whose text could not be had; that is reported already.
@@ -124,13 +125,7 @@ impl Document {
 
     /// Takes over the places below `from` in `tree` as those below `to`.
     fn take(&mut self, from: &str, to: &str, tree: &Tree) {
-        for (pointer, spot) in tree.spots.range(from.to_owned()..) {
-            match pointer.strip_prefix(from) {
-                Some(rest) if is_below(rest) => self.spots.insert(format!("{to}{rest}"), *spot),
-                Some(_) => continue,
-                None => break,
-            };
-        }
+        self.spots.take_over(&tree.spots, from, to);
         for pointer in below(&tree.substituted, from) {
             self.substituted.insert(format!("{to}{pointer}"));
         }
@@ -161,7 +156,7 @@ impl Document {
 
     /// The spot of `pointer`, or of what stands above it. What a route takes from `defaults:`
     /// stands there.
-    fn spot(&self, pointer: &str) -> Option<&Spot> {
+    fn spot(&self, pointer: &str) -> Option<Spot> {
         let mut at = pointer;
         loop {
             let inherited = || self.spots.get(&defaults_of(at)?);

@@ -21,12 +21,46 @@ pub enum Node<'t> {
 
 /// The recorded document: nodes in their order, anchors, and where each node's successor is.
 pub struct Nodes<'t> {
-    /// The nodes with their bytes.
-    pub list: Vec<(Node<'t>, Span)>,
-    /// The index behind each node and all that is in it.
-    pub next: Vec<usize>,
+    file: usize,
+    list: Vec<Recorded<'t>>,
     /// The index of each anchor's node.
     pub anchors: HashMap<usize, usize>,
+}
+
+/// A node, its bytes, and the index behind it and all that is in it. A file is at most 64 MiB long, and
+/// has no more nodes than bytes; there are many of them at once.
+struct Recorded<'t> {
+    node: Node<'t>,
+    start: u32,
+    end: u32,
+    next: u32,
+}
+
+impl<'t> Nodes<'t> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The node of that index.
+    pub fn node(&self, index: usize) -> &Node<'t> {
+        &self.list[index].node
+    }
+
+    /// Its bytes.
+    pub fn span(&self, index: usize) -> Span {
+        let Recorded { start, end, .. } = self.list[index];
+        Span {
+            file: self.file,
+            start: start as usize,
+            end: end as usize,
+        }
+    }
+
+    /// The index behind it and all that is in it.
+    pub fn next(&self, index: usize) -> usize {
+        self.list[index].next as usize
+    }
 }
 
 /// A mistake that stops the reading.
@@ -35,8 +69,8 @@ pub type Failure = Box<Diagnostic>;
 /// Runs the parser over the text and records the one document.
 pub fn scan<'t>(text: &'t str, file: usize, sources: &Sources) -> Result<Nodes<'t>, Failure> {
     let mut nodes = Nodes {
+        file,
         list: Vec::new(),
-        next: Vec::new(),
         anchors: HashMap::new(),
     };
     let mut open: Vec<usize> = Vec::new();
@@ -96,11 +130,16 @@ fn record<'t>(
     if matches!(node, Node::End)
         && let Some(start) = open.pop()
     {
-        nodes.next[start] = index + 1;
-        nodes.list[start].1.end = end_of_collection(nodes, start, span);
+        let end = end_of_collection(nodes, start, span);
+        let collection = &mut nodes.list[start];
+        (collection.next, collection.end) = (small(index + 1), end);
     }
-    nodes.list.push((node, span));
-    nodes.next.push(index + 1);
+    nodes.list.push(Recorded {
+        node,
+        start: small(span.start),
+        end: small(span.end),
+        next: small(index + 1),
+    });
     if opens {
         open.push(index);
     }
@@ -111,10 +150,14 @@ fn record<'t>(
 }
 
 /// A flow collection ends with its bracket, a block one with its last node.
-fn end_of_collection(nodes: &Nodes<'_>, start: usize, end: Span) -> usize {
-    let last = nodes.list[start..].iter().map(|(_, s)| s.end).max();
+fn end_of_collection(nodes: &Nodes<'_>, start: usize, end: Span) -> u32 {
+    let last = nodes.list[start..].iter().map(|node| node.end).max();
     let bracket = if end.is_empty() { 0 } else { end.end };
-    last.unwrap_or(end.end).max(bracket)
+    last.unwrap_or_default().max(small(bracket))
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The style that a tag gives a scalar: `!!str` makes it a text, other tags have no meaning here.

@@ -54,8 +54,8 @@ fn every_key_of_the_examples_with_one_letter_changed_is_refused() {
         let index = sources.add(path.clone(), text.clone());
         let tree = tree::parse(&sources, index, &mut Vec::new()).unwrap();
         let mut seen = BTreeSet::new();
-        for (pointer, spot) in &tree.spots {
-            let Some(key) = spot.key.filter(|_| is_grammar(pointer)) else {
+        for (pointer, spot) in tree.spots.iter() {
+            let Some(key) = spot.key.filter(|_| is_grammar(&pointer)) else {
                 continue;
             };
             if !seen.insert(key) {

@@ -36,12 +36,10 @@ pub fn mask_tree(sources: &mut Sources, tree: &Tree) {
         return;
     };
     let mut shown = source.text.clone();
-    for (pointer, spot) in &tree.spots {
-        if !is_secret_pointer(pointer) {
-            continue;
-        }
+    let named = tree.spots.named(|name| is_secret(name) || name == "key");
+    for (pointer, spot) in named.filter(|(pointer, _)| is_secret_pointer(pointer)) {
         let literal = !sources.slice(spot.value).contains("${");
-        let scalar = tree.value.pointer(pointer).is_some_and(is_scalar);
+        let scalar = tree.value.pointer(&pointer).is_some_and(is_scalar);
         if literal && scalar {
             star(&mut shown, spot.value.start..spot.value.end);
         }

@@ -31,6 +31,7 @@ pub mod schema;
 pub mod secret;
 pub mod settings;
 pub mod spec;
+pub mod spots;
 pub mod story;
 pub mod suggest;
 pub mod tree;

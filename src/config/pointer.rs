@@ -1,10 +1,18 @@
 //! JSON pointers: how every stage after the parser names a place in the document.
 
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// `pointer` with one more step `name`.
 pub fn child(pointer: &str, name: &str) -> String {
-    format!("{pointer}/{}", escape(name))
+    let mut child = String::with_capacity(pointer.len() + 1 + name.len());
+    child.push_str(pointer);
+    child.push('/');
+    match name.contains(['~', '/']) {
+        true => child.push_str(&escape(name)),
+        false => child.push_str(name),
+    }
+    child
 }
 
 /// `pointer` with one more step, an index.
@@ -16,6 +24,21 @@ pub fn item(pointer: &str, index: usize) -> String {
 pub fn split(pointer: &str) -> Option<(&str, String)> {
     let at = pointer.rfind('/')?;
     Some((&pointer[..at], unescape(&pointer[at + 1..])))
+}
+
+/// The steps of a pointer, from the root.
+pub fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let steps = pointer.split('/').skip(1);
+    steps.map(|step| match step.contains('~') {
+        true => Cow::Owned(unescape(step)),
+        false => Cow::Borrowed(step),
+    })
+}
+
+/// A step as the index of an item, if it may be one.
+pub fn index(step: &str) -> Option<u32> {
+    let is_spelled_so = step == "0" || step.starts_with(|c: char| matches!(c, '1'..='9'));
+    step.parse().ok().filter(|_| is_spelled_so)
 }
 
 /// The last step as a word for messages; the root is "the file".

@@ -1,4 +1,4 @@
-//! YAML text → [`Tree`]: a JSON value, and for every JSON pointer the bytes of its key and value.
+//! YAML text → [`Tree`]: a JSON value, and for every node the bytes of its key and value.
 //!
 //! Anchors are replayed, `<<` merges are expanded (explicit beats merged, an earlier source beats
 //! a later one), duplicate keys are collected and do not stop the reading.
@@ -6,25 +6,16 @@
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::events::{self, Failure, Node, Nodes};
 use crate::config::place::{Sources, Span};
-use crate::config::pointer;
 use crate::config::scalar;
+use crate::config::spots::{Below, NodeId, Spot, Spots};
 use granit_parser::ScalarStyle;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes at most that aliases and merges repeat. What is written is bounded by the file's size.
 const MAX_REPEATED: usize = 200_000;
 /// Depth at most.
 const MAX_DEPTH: usize = 64;
-
-/// Where a node stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// Its key, for a member of a map.
-    pub key: Option<Span>,
-    /// Its value.
-    pub value: Span,
-}
 
 /// A file as read.
 #[derive(Clone, Debug)]
@@ -33,8 +24,8 @@ pub struct Tree {
     pub file: usize,
     /// The document.
     pub value: Value,
-    /// Where each node stands, by JSON pointer.
-    pub spots: BTreeMap<String, Spot>,
+    /// Where each node stands.
+    pub spots: Spots,
     /// Nodes whose text came from a variable or a file.
     pub substituted: BTreeSet<String>,
     /// Those of them whose text could not be had; that is reported already.
@@ -55,7 +46,7 @@ pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Opt
         }
     };
     let mut builder = Builder::new(sources, &nodes, found);
-    let value = match builder.node(0, "", None) {
+    let value = match builder.node(0, At::Root) {
         Ok(value) => value,
         Err(diagnostic) => {
             found.push(*diagnostic);
@@ -82,7 +73,7 @@ struct Builder<'a, 't> {
     sources: &'a Sources,
     nodes: &'a Nodes<'t>,
     found: &'a mut Vec<Diagnostic>,
-    spots: BTreeMap<String, Spot>,
+    spots: Spots,
     /// Collections that are being built: an alias to one of them would never end.
     open: Vec<usize>,
     /// Nodes that were visited: as many as are written, and what aliases repeat.
@@ -97,7 +88,7 @@ impl<'a, 't> Builder<'a, 't> {
             sources,
             nodes,
             found,
-            spots: BTreeMap::new(),
+            spots: Spots::default(),
             open: Vec::new(),
             visited: 0,
             replayed: None,
@@ -110,20 +101,22 @@ impl<'a, 't> Builder<'a, 't> {
 
     /// The node at `index`, aliases followed.
     fn resolve(&self, index: usize) -> Result<usize, Failure> {
-        let (node, span) = &self.nodes.list[index];
-        let Node::Alias(anchor) = node else {
+        let Node::Alias(anchor) = self.nodes.node(index) else {
             return Ok(index);
         };
         match self.nodes.anchors.get(anchor) {
             Some(target) if !self.open.contains(target) => Ok(*target),
-            _ => Err(self.error(Code::Unsupported, *span, "an alias inside its own anchor")),
+            _ => {
+                let span = self.nodes.span(index);
+                Err(self.error(Code::Unsupported, span, "an alias inside its own anchor"))
+            }
         }
     }
 
     /// Counts a node. An alias may be replayed within another, so that few lines are many nodes.
     fn visit(&mut self, span: Span) -> Result<(), Failure> {
         self.visited += 1;
-        if self.visited <= self.nodes.list.len() + MAX_REPEATED {
+        if self.visited <= self.nodes.count() + MAX_REPEATED {
             return Ok(());
         }
         let span = self.replayed.unwrap_or(span);
@@ -131,34 +124,32 @@ impl<'a, 't> Builder<'a, 't> {
         Err(self.error(Code::TooLarge, span, message))
     }
 
-    fn node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
-        let written = self.nodes.list[index].1;
+    fn node(&mut self, index: usize, at: At<'_>) -> Result<Value, Failure> {
         let target = self.resolve(index)?;
         if target == index || self.replayed.is_some() {
-            return self.own_node(target, at, key);
+            return self.own_node(target, at);
         }
-        self.replayed = Some(written);
-        let node = self.own_node(target, at, key);
+        self.replayed = Some(self.nodes.span(index));
+        let node = self.own_node(target, at);
         self.replayed = None;
         node
     }
 
-    fn own_node(&mut self, index: usize, at: &str, key: Option<Span>) -> Result<Value, Failure> {
-        let (node, span) = &self.nodes.list[index];
-        self.visit(*span)?;
+    fn own_node(&mut self, index: usize, at: At<'_>) -> Result<Value, Failure> {
+        let span = self.nodes.span(index);
+        self.visit(span)?;
         if self.open.len() >= MAX_DEPTH {
-            return Err(self.error(Code::TooLarge, *span, "nested more than 64 levels deep"));
+            return Err(self.error(Code::TooLarge, span, "nested more than 64 levels deep"));
         }
-        let spot = Spot { key, value: *span };
-        self.spots.insert(at.to_owned(), spot);
-        match node {
+        let here = self.place(at, span);
+        match self.nodes.node(index) {
             Node::Scalar(text, ScalarStyle::Plain) => Ok(scalar::resolve(text)),
             Node::Scalar(text, _) => Ok(Value::String(text.clone().into_owned())),
-            Node::List => self.list(index, at),
+            Node::List => self.list(index, here),
             Node::Map => {
                 let mut map = Map::new();
                 self.open.push(index);
-                self.members(index, at, &mut map, Origin::Explicit)?;
+                self.members(index, here, &mut map, Origin::Explicit)?;
                 self.open.pop();
                 Ok(Value::Object(map))
             }
@@ -166,14 +157,29 @@ impl<'a, 't> Builder<'a, 't> {
         }
     }
 
-    fn list(&mut self, index: usize, at: &str) -> Result<Value, Failure> {
+    /// Keeps where a node stands.
+    fn place(&mut self, at: At<'_>, value: Span) -> NodeId {
+        match at {
+            At::Root => self.spots.plant(Spot { key: None, value }),
+            At::Item(list, index) => {
+                let spot = Spot { key: None, value };
+                self.spots.add(Below::Item(list, index), spot)
+            }
+            At::Member(map, name, key) => {
+                let key = Some(key);
+                self.spots
+                    .add(Below::Member(map, name), Spot { key, value })
+            }
+        }
+    }
+
+    fn list(&mut self, index: usize, here: NodeId) -> Result<Value, Failure> {
         self.open.push(index);
         let mut items = Vec::new();
         let mut next = index + 1;
-        while !matches!(self.nodes.list[next].0, Node::End) {
-            let pointer = pointer::item(at, items.len());
-            items.push(self.node(next, &pointer, None)?);
-            next = self.nodes.next[next];
+        while !matches!(self.nodes.node(next), Node::End) {
+            items.push(self.node(next, At::Item(here, items.len()))?);
+            next = self.nodes.next(next);
         }
         self.open.pop();
         Ok(Value::Array(items))
@@ -183,43 +189,41 @@ impl<'a, 't> Builder<'a, 't> {
     fn members(
         &mut self,
         index: usize,
-        at: &str,
+        here: NodeId,
         map: &mut Map<String, Value>,
         origin: Origin,
     ) -> Result<(), Failure> {
         let mut merges = Vec::new();
-        let mut seen: HashMap<String, Span> = HashMap::new();
         let mut next = index + 1;
-        while !matches!(self.nodes.list[next].0, Node::End) {
+        while !matches!(self.nodes.node(next), Node::End) {
             let (name, span) = self.key(next)?;
             self.visit(span)?;
-            let value = self.nodes.next[next];
-            next = self.nodes.next[value];
+            let value = self.nodes.next(next);
+            next = self.nodes.next(value);
             if self.is_merge(span) {
                 merges.push(value);
                 continue;
             }
-            if let Some(first) = seen.insert(name.clone(), span) {
-                self.duplicate(&name, span, first);
-                seen.insert(name, first);
+            if map.contains_key(&name) {
+                // What is twice in a map that is merged is said where that map stands.
+                if origin == Origin::Explicit {
+                    self.duplicate(&name, span, here);
+                }
                 continue;
             }
-            if origin == Origin::Merged && map.contains_key(&name) {
-                continue;
-            }
-            let read = self.node(value, &pointer::child(at, &name), Some(span))?;
+            let read = self.node(value, At::Member(here, &name, span))?;
             map.insert(name, read);
         }
         for source in merges {
-            self.merge(source, at, map)?;
+            self.merge(source, here, map)?;
         }
         Ok(())
     }
 
     fn key(&self, index: usize) -> Result<(String, Span), Failure> {
-        let span = self.nodes.list[index].1;
+        let span = self.nodes.span(index);
         let resolved = self.resolve(index)?;
-        match &self.nodes.list[resolved].0 {
+        match self.nodes.node(resolved) {
             Node::Scalar(text, _) => Ok((text.clone().into_owned(), span)),
             _ => Err(self.error(Code::Unsupported, span, "a key must be a text")),
         }
@@ -233,11 +237,11 @@ impl<'a, 't> Builder<'a, 't> {
     fn merge(
         &mut self,
         source: usize,
-        at: &str,
+        here: NodeId,
         map: &mut Map<String, Value>,
     ) -> Result<(), Failure> {
         let index = self.resolve(source)?;
-        let span = self.nodes.list[source].1;
+        let span = self.nodes.span(source);
         if self.open.len() >= MAX_DEPTH {
             return Err(self.error(Code::TooLarge, span, "nested more than 64 levels deep"));
         }
@@ -245,13 +249,13 @@ impl<'a, 't> Builder<'a, 't> {
         let outermost = self.replayed.is_none();
         self.replayed = self.replayed.or(Some(span));
         self.open.push(index);
-        match &self.nodes.list[index].0 {
-            Node::Map => self.members(index, at, map, Origin::Merged)?,
+        match self.nodes.node(index) {
+            Node::Map => self.members(index, here, map, Origin::Merged)?,
             Node::List => {
                 let mut next = index + 1;
-                while !matches!(self.nodes.list[next].0, Node::End) {
-                    self.merge(next, at, map)?;
-                    next = self.nodes.next[next];
+                while !matches!(self.nodes.node(next), Node::End) {
+                    self.merge(next, here, map)?;
+                    next = self.nodes.next(next);
                 }
             }
             _ => {
@@ -269,13 +273,26 @@ impl<'a, 't> Builder<'a, 't> {
         Ok(())
     }
 
-    fn duplicate(&mut self, name: &str, again: Span, first: Span) {
+    fn duplicate(&mut self, name: &str, again: Span, map: NodeId) {
+        let first = self.spots.member(map, name).and_then(|spot| spot.key);
+        let first = first.unwrap_or(again);
         let message = format!("`{name}` stands twice in one map");
         let diagnostic = Diagnostic::new(Code::DuplicateKey, self.sources.place(again), message)
             .related(self.sources.place(first), "first here")
             .help("keep one of them: the other would be lost without a word");
         self.found.push(diagnostic);
     }
+}
+
+/// Which node is read.
+#[derive(Clone, Copy)]
+enum At<'s> {
+    /// The document.
+    Root,
+    /// An item of a list.
+    Item(NodeId, usize),
+    /// A member of a map, with the bytes of its key.
+    Member(NodeId, &'s str, Span),
 }
 
 /// Where the members of a map come from.

@@ -294,7 +294,7 @@ impl Reach<'_> {
 /// The name in the step at `at`, if it renames topics; else the step.
 fn naming(at: String, check: &Check<'_>) -> String {
     let name = pointer::child(&pointer::child(&at, "rename"), "topic");
-    match check.document.spots.contains_key(&name) {
+    match check.document.spots.contains(&name) {
         true => name,
         false => at,
     }

@@ -204,7 +204,7 @@ impl<'r> Route<'r, '_> {
     fn steps<'c: 'r>(&mut self, chains: &mut Chains<'c>) -> Steps<'r> {
         let own = pointer::child(&self.at, "handlers");
         // What a route takes from `defaults:` stands, and is reported, there.
-        let at = match self.check.document.spots.contains_key(&own) {
+        let at = match self.check.document.spots.contains(&own) {
             true => own,
             false => "/defaults/handlers".to_owned(),
         };
@@ -227,7 +227,7 @@ impl<'r> Route<'r, '_> {
                 None
             }
             (Some(_), None) if self.check.is_wrong_below(&at) => None,
-            (Some(_), None) if self.check.document.spots.contains_key(&at) => {
+            (Some(_), None) if self.check.document.spots.contains(&at) => {
                 let message =
                     "`dead_letter` has no effect without `on_error: dead_letter`".to_owned();
                 self.check.say_of_key(Code::NoEffect, &at, message);
@@ -313,7 +313,7 @@ impl<'r> Route<'r, '_> {
         };
         let at = pointer::child(&self.at, "queue");
         let sound = !self.check.is_wrong_below(&at);
-        if spec.handlers.is_none() && sound && self.check.document.spots.contains_key(&at) {
+        if spec.handlers.is_none() && sound && self.check.document.spots.contains(&at) {
             let message = "`queue` has no effect without `handler_threads`".to_owned();
             self.check.say_of_key(Code::NoEffect, &at, message);
         }
