@@ -156,6 +156,14 @@ pub enum FetchEvent<R> {
     Committed(CommitAnswer),
     /// The position is out of the log's range, or could not be kept.
     OutOfRange(TopicPartition),
+    /// Records of a partition could not be read (a checksum that is wrong, for instance). The client goes on behind them:
+    /// whoever wants all records has to go back.
+    Unreadable {
+        /// The partition.
+        partition: TopicPartition,
+        /// The client's words.
+        detail: String,
+    },
     /// An error of one partition or topic that the client retries by itself.
     PartitionError {
         /// The partition.

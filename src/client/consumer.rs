@@ -269,6 +269,10 @@ impl Member {
             (Code::AutoOffsetReset | Code::OffsetOutOfRange, Some(tp)) => {
                 Some(FetchEvent::OutOfRange(tp))
             }
+            // Checksum, compression, format: what is behind such records comes all the same.
+            (Code::BadMessage | Code::BadCompression | Code::NotImplemented, Some(partition)) => {
+                Some(FetchEvent::Unreadable { partition, detail })
+            }
             // librdkafka says so and rejoins by itself (B026).
             (Code::PollExceeded, _) => {
                 tracing::warn!(event = "poll_exceeded", subject = %self.subject, "{detail}");
@@ -346,7 +350,10 @@ impl Source for Member {
         client
             .incremental_assign(&list)
             .map_err(|e| e.to_string())?;
-        self.placed.extend(at.iter().map(|(tp, _)| tp.clone()));
+        let placed: Vec<TopicPartition> = at.iter().map(|(tp, _)| tp.clone()).collect();
+        self.placed.extend(placed.iter().cloned());
+        // A pause outlives its assignment: what was paused when it left would never be fetched again.
+        self.resume(&placed);
         Ok(())
     }
 
@@ -556,6 +563,7 @@ impl Member {
         if let Some(
             FetchEvent::End(tp, _)
             | FetchEvent::OutOfRange(tp)
+            | FetchEvent::Unreadable { partition: tp, .. }
             | FetchEvent::PartitionError { partition: tp, .. },
         ) = &self.waiting
             && partitions.contains(tp)

@@ -14,8 +14,16 @@
 pub mod admin;
 pub mod asker;
 pub mod consumer;
+mod door;
 pub mod native;
 pub mod producer;
 pub mod properties;
 pub mod reader;
 pub mod settings;
+
+/// What threads share, for the modules whose interleavings are tried: `tests/fast/threads.rs` compiles them with others in the
+/// place of these.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use std::sync::{PoisonError, RwLock};
+}

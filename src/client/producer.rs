@@ -5,6 +5,7 @@
 //! (B061). A thread of its own reads the delivery reports, from the handle's birth to its end.
 
 use crate::client::consumer::{LogContext, write_log};
+use crate::client::door::Door;
 use crate::client::native::{self, Deliveries, Queue, Said, Severity, TopicHandle};
 use crate::handler::FailureCode;
 use crate::plane::{FaultKind, Outcome, ProduceFault, Sink, Token};
@@ -52,7 +53,8 @@ struct Shared {
     subject: Arc<str>,
     /// Enqueued and without report.
     outstanding: AtomicU64,
-    usable: AtomicBool,
+    /// Shut once it takes no more records.
+    door: Door,
     /// Nobody enqueues any more.
     retired: AtomicBool,
 }
@@ -74,7 +76,7 @@ impl Producer {
             queue,
             subject,
             outstanding: AtomicU64::new(0),
-            usable: AtomicBool::new(true),
+            door: Door::new(),
             retired: AtomicBool::new(false),
         });
         let reader = shared.clone();
@@ -120,7 +122,7 @@ pub struct ProducerTopic {
 
 impl Shared {
     fn die(&self, detail: &str) {
-        if self.usable.swap(false, Ordering::AcqRel) {
+        if self.door.shut() {
             tracing::warn!(event = "producer_fatal", subject = %self.subject, detail,
                 "the producer handle is replaced; partitions with records in it go back to their watermark");
         }
@@ -266,21 +268,23 @@ impl Sink for Producer {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
+        let enter = || {
+            // Counted first: the report may come before the call returns.
+            self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
+            native::enqueue(
+                &self.shared.client,
+                &topic.handle,
+                partition,
+                record,
+                token.pack(),
+            )
+        };
         // A purged handle takes nothing: what it took before is being thrown away, and a later record
         // must not arrive in its place.
-        if !self.is_usable() {
+        let Some(entered) = self.shared.door.pass(enter) else {
             return Err(fault_of(RDKafkaErrorCode::PurgeQueue));
-        }
-        // Counted first: the report may come before the call returns.
-        self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
-        native::enqueue(
-            &self.shared.client,
-            &topic.handle,
-            partition,
-            record,
-            token.pack(),
-        )
-        .map_err(|code| {
+        };
+        entered.map_err(|code| {
             self.shared.outstanding.fetch_sub(1, Ordering::AcqRel);
             if code == RDKafkaErrorCode::Fatal {
                 self.shared.die("the handle is dead");
@@ -290,12 +294,12 @@ impl Sink for Producer {
     }
 
     fn is_usable(&self) -> bool {
-        self.shared.usable.load(Ordering::Acquire)
+        self.shared.door.is_open()
     }
 
     fn purge(&self) {
-        self.shared.usable.store(false, Ordering::Release);
-        native::purge(&self.shared.client);
+        let client = &self.shared.client;
+        self.shared.door.shut_and(|| native::purge(client));
     }
 }
 

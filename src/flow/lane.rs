@@ -7,6 +7,7 @@
 
 use crate::config::spec::{OnError, RouteSpec};
 use crate::flow::dead_letter::{self, DeadLetter};
+use crate::flow::gate::Gate;
 use crate::flow::target::{TargetTopic, TargetView};
 use crate::handler::{BoundChain, Failure, FailureCode, StepFailure};
 use crate::partition::{Choice, Policy};
@@ -15,41 +16,8 @@ use crate::record::Record;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Tells the lanes which epoch of a partition is current. A lane looks before each record: what was
-/// queued in an older epoch is thrown away there, not produced.
-///
-/// A lane that stopped within a batch shuts the gate by itself: the worker hears of the stop only
-/// later, and what is queued behind must not overtake the record that was stopped at (I2).
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    epoch: AtomicU32,
-    /// The epoch in which a lane stopped, plus one; 0 at first.
-    stopped: AtomicU32,
-}
-
-impl Gate {
-    pub(crate) fn epoch(&self) -> u32 {
-        self.epoch.load(Ordering::Acquire)
-    }
-
-    /// Whether what was handed out in `epoch` may still be produced.
-    fn is_open(&self, epoch: u32) -> bool {
-        self.epoch() == epoch && self.stopped.load(Ordering::Acquire) != epoch.wrapping_add(1)
-    }
-
-    /// A lane stopped: nothing of this epoch follows.
-    fn stop(&self, epoch: u32) {
-        self.stopped.store(epoch.wrapping_add(1), Ordering::Release);
-    }
-
-    /// Begins a new epoch: everything handed out before is stale from here on.
-    pub(crate) fn close(&self) {
-        self.epoch.fetch_add(1, Ordering::AcqRel);
-    }
-}
 
 /// The poll thread's sign of life (`engine.md` rule 6). After a long stop of the process the group
 /// may have moved on: nobody enqueues until the poll thread has asked it again.

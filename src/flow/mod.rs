@@ -11,8 +11,10 @@ use std::time::Instant;
 
 mod budget;
 mod dead_letter;
+mod gate;
 mod lane;
 pub mod listener;
+mod load;
 pub(crate) mod position;
 pub(crate) mod scout;
 mod sinks;
@@ -23,6 +25,12 @@ mod tracker;
 mod verifier;
 mod watch;
 mod worker;
+
+/// What threads share, for the modules whose interleavings are tried: `tests/fast/threads.rs` compiles them with others in the
+/// place of these.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+}
 
 pub(crate) use lane::over_limit;
 pub use start::{OnExit, spawn};

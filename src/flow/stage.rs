@@ -3,22 +3,14 @@
 //! its order is the lane's order (I2).
 
 use crate::flow::lane::{Handled, Job, Lane};
+use crate::flow::load::Load;
 use crate::flow::sinks::spread;
 use crate::flow::worker::Note;
 use crate::plane::{FetchedRecord, Sink};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// What waits for one handler thread. The channel itself is unbounded; this is its bound: the
-/// worker takes no batch while a lane is full, so a queue exceeds it by one batch at most.
-#[derive(Debug, Default)]
-struct Load {
-    records: AtomicU64,
-    bytes: AtomicU64,
-}
 
 /// One handler thread.
 struct LaneThread<R, K> {
@@ -87,11 +79,7 @@ impl<R: FetchedRecord, K: Sink> Stage<R, K> {
             Stage::Threads(threads) => {
                 let lane = &threads.lanes[spread(&job.batch.partition, threads.lanes.len())];
                 lane.load
-                    .records
-                    .fetch_add(job.batch.records.len() as u64, Ordering::AcqRel);
-                lane.load
-                    .bytes
-                    .fetch_add(job.batch.cost(), Ordering::AcqRel);
+                    .enter(job.batch.records.len() as u64, job.batch.cost());
                 // A lane that is gone has said so by a note (see `start`); its worker ends with it.
                 let _ = lane.jobs.send(job);
                 Submitted::Queued
@@ -132,10 +120,10 @@ impl<R: FetchedRecord, K: Sink> Stage<R, K> {
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Stage::Inline(_) => false,
-            Stage::Threads(threads) => threads.lanes.iter().any(|lane| {
-                lane.load.records.load(Ordering::Acquire) >= threads.max_records
-                    || lane.load.bytes.load(Ordering::Acquire) >= threads.max_bytes
-            }),
+            Stage::Threads(threads) => threads
+                .lanes
+                .iter()
+                .any(|lane| lane.load.is_full(threads.max_records, threads.max_bytes)),
         }
     }
 }
@@ -176,9 +164,7 @@ fn serve<R: FetchedRecord, K: Sink>(
 
 fn serve_one<R: FetchedRecord, K: Sink>(lane: &mut Lane<K>, job: Job<R, K>, load: &Load) -> Note {
     let handled = lane.run(&job);
-    load.records
-        .fetch_sub(job.batch.records.len() as u64, Ordering::AcqRel);
-    load.bytes.fetch_sub(job.batch.cost(), Ordering::AcqRel);
+    load.leave(job.batch.records.len() as u64, job.batch.cost());
     let ticket = job.ticket;
     // The records go before the word: a worker that ends waits for the words only.
     drop(job);

@@ -100,6 +100,11 @@ pub enum Reason {
         /// The broker's error.
         detail: String,
     },
+    /// Records of the source cannot be read, and none is passed over.
+    SourceUnreadable {
+        /// The client's words.
+        detail: String,
+    },
     /// The source topic does not exist any more.
     SourceTopicGone,
     /// Everything up to the last stable offset is copied; what lies behind it waits for a transaction.
@@ -154,6 +159,7 @@ impl Reason {
             Reason::WrongCluster { .. } => "wrong_cluster",
             Reason::Unreachable { .. } => "unreachable",
             Reason::SourceRefuses { .. } => "source_refuses",
+            Reason::SourceUnreadable { .. } => "source_unreadable",
             Reason::SourceTopicGone => "source_topic_gone",
             Reason::OpenTransaction { .. } => "open_transaction",
             Reason::NoProgress { .. } => "no_progress",
@@ -229,6 +235,11 @@ impl std::fmt::Display for Reason {
                 write!(f, "cluster {cluster} does not answer: {detail}")
             }
             Reason::SourceRefuses { detail } => write!(f, "the source refuses: {detail}"),
+            Reason::SourceUnreadable { detail } => write!(
+                f,
+                "records of the source cannot be read, and none is passed over: {detail}; if it lasts, the leader's log \
+                 is damaged: move the leader to a broker whose copy is good"
+            ),
             Reason::SourceTopicGone => f.write_str("the source topic does not exist any more"),
             Reason::OpenTransaction { offset } => write!(
                 f,

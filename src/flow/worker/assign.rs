@@ -116,6 +116,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 *view = PartitionView::starting(Reason::ResolvingPositions)
             });
         }
+        // Who has the others now copies again what was left there.
+        self.left_behind.retain(|tp, _| self.owned.contains_key(tp));
         tracing::info!(event = "assigned", subject = %self.subject, worker = self.index, partitions = partitions.len(),
             owned = self.owned.len());
         if self.draining.is_some() {
@@ -296,6 +298,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         owned.tracker = Tracker::new(position.offset);
         owned.committed = position.committed;
+        if let Some(left) = self.left_behind.remove(tp) {
+            owned.arrived_to = Offset(left.next);
+        }
         owned.topic_id = position.topic_id;
         owned.leader_epoch = -1;
         owned.phase = Phase::AwaitingTopic;

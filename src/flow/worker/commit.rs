@@ -372,8 +372,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     // --- the flow's start --------------------------------------------------------------------
 
-    /// The scout resolved the start of all matching partitions; this worker commits it, part by
-    /// part, the one that says `started` last. Then all say it: the mark must outlive any one topic.
+    /// The scout resolved the start of all matching partitions; this worker commits it. All say `started`, since the mark
+    /// must outlive any one topic. What is more than one commit goes part by part, the one that says it last; then all say
+    /// it. From the first mark on others begin, and a start that is committed again would set them back: one commit is not
+    /// repeated (found by the simulation).
     /// The answer to an older question is stale: somebody else may have begun since.
     pub(super) fn commit_start(&mut self, id: u64, entries: Vec<CommitEntry>) {
         let asked =
@@ -385,7 +387,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
         for entry in &mut marked {
             entry.metadata = entry.metadata.trim_end_matches(";s").to_owned() + ";s";
         }
-        let parts = entries.chunks(PARTITIONS).chain(marked.chunks(PARTITIONS));
+        let unmarked = entries
+            .chunks(PARTITIONS)
+            .filter(|_| entries.len() > PARTITIONS);
+        let parts = unmarked.chain(marked.chunks(PARTITIONS));
         self.committer.start = parts.map(<[_]>::to_vec).collect();
         if self.committer.start.is_empty() {
             self.start_failed();

@@ -136,6 +136,8 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     budget: Budget,
     tickets: Tickets,
     owned: BTreeMap<TopicPartition, Owned<S::Record, K>>,
+    /// What may be copied again of partitions that the group took away without asking, until it is known who has them.
+    left_behind: BTreeMap<TopicPartition, Unconfirmed>,
     /// Assignments so far; tells apart two lives of one partition here.
     lives: u64,
     /// Questions for positions so far.
@@ -190,6 +192,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             announcer: parts.announcer,
             tickets: Tickets::default(),
             owned: BTreeMap::new(),
+            left_behind: BTreeMap::new(),
             lives: 0,
             questions: 0,
             committer: Committer::new(interval, now),
@@ -300,6 +303,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             FetchEvent::End(partition, offset) => self.end_reached(&partition, offset),
             FetchEvent::Committed(answer) => self.committed(answer),
             FetchEvent::OutOfRange(partition) => self.out_of_range(&partition),
+            FetchEvent::Unreadable { partition, detail } => self.unreadable(&partition, detail),
             FetchEvent::PartitionError {
                 partition,
                 detail,

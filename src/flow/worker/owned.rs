@@ -1,6 +1,6 @@
 //! What a worker knows of one partition that is assigned to it.
 
-use crate::flow::lane::Gate;
+use crate::flow::gate::Gate;
 use crate::flow::tracker::Tracker;
 use crate::handler::{BoundChain, Failure};
 use crate::observe::Reason;
@@ -67,6 +67,8 @@ pub(super) struct Retry {
 pub(super) enum RetryHow {
     /// Sends the record at the watermark alone.
     Isolate,
+    /// Fetches on from the watermark.
+    Fetch,
     /// Asks for the position again.
     Resolve,
     /// Nothing: only a new assignment, as after a restart of the route, begins anew.

@@ -188,8 +188,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
             tracing::error!(event = "partition_halted", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, offset = owned.tracker.watermark().0, reason = reason.code(), "{reason}");
         }
+        let how = match reason {
+            // There is no record to send alone.
+            Reason::SourceUnreadable { .. } => RetryHow::Fetch,
+            _ => RetryHow::Isolate,
+        };
         let missing = awaits || matches!(reason, Reason::TargetTopicMissing { .. });
-        owned.halt(reason, RetryHow::Isolate, now);
+        owned.halt(reason, how, now);
         if missing {
             // The keeper looks at once, and makes the topic again if that is its business.
             self.say_needs();
@@ -274,6 +279,22 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
     }
 
+    /// Records could not be read, and the client goes on behind them; we go back. A damage on the way is over with the
+    /// next answer; one in the log holds the partition.
+    pub(super) fn unreadable(&mut self, tp: &TopicPartition, detail: String) {
+        let Some(owned) = self.owned.get_mut(tp) else {
+            return;
+        };
+        let reason = Reason::SourceUnreadable { detail };
+        // Said also between two looks, until data flows again.
+        owned.source_fault = Some(reason.clone());
+        let (life, idle) = (owned.life, owned.in_flight == 0);
+        self.barrier(tp, life, |t| t.world = Some(reason));
+        if idle {
+            self.after_barrier(tp);
+        }
+    }
+
     // --- retries -----------------------------------------------------------------------------
 
     /// Halted partitions whose pause is over, and positions to ask for again.
@@ -283,13 +304,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         self.next_retry_look = now + RETRY_LOOK;
         let mut resolve = Vec::new();
-        let mut isolate = Vec::new();
+        let (mut isolate, mut fetch) = (Vec::new(), Vec::new());
         for owned in self.owned.values() {
             match &owned.phase {
                 Phase::ResolveLater { at, .. } if *at <= now => resolve.push(owned.id.clone()),
                 Phase::Halted { retry, .. } if retry.at <= now => match retry.how {
                     RetryHow::Resolve => resolve.push(owned.id.clone()),
                     RetryHow::Isolate => isolate.push(owned.id.clone()),
+                    RetryHow::Fetch => fetch.push(owned.id.clone()),
                     RetryHow::Never => {}
                 },
                 _ => {}
@@ -303,13 +325,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
         for tp in placed {
             self.recheck(&tp);
         }
-        for tp in isolate {
-            self.retry_alone(&tp, now);
+        let retries = isolate.iter().map(|tp| (tp, RetryHow::Isolate));
+        for (tp, how) in retries.chain(fetch.iter().map(|tp| (tp, RetryHow::Fetch))) {
+            self.retry(tp, how, now);
         }
     }
 
-    /// Sends the record at the watermark alone; if it arrives, the partition flows.
-    fn retry_alone(&mut self, tp: &TopicPartition, now: Instant) {
+    /// Fetches on from the watermark: the record there is sent alone, and if it arrives, the partition flows; or it flows at
+    /// once, where no record is to blame.
+    fn retry(&mut self, tp: &TopicPartition, how: RetryHow, now: Instant) {
         let unready = match self.owned.get(tp) {
             Some(owned) => self.unready(owned),
             None => return,
@@ -322,15 +346,18 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 reason,
                 retry: Retry {
                     at: now + NOT_READY,
-                    how: RetryHow::Isolate,
+                    how,
                 },
             };
             return;
         }
-        owned.phase = Phase::Isolating(Isolation {
-            until: owned.tracker.watermark(),
-            run: 1,
-        });
+        owned.phase = match how {
+            RetryHow::Fetch => Phase::Flowing,
+            _ => Phase::Isolating(Isolation {
+                until: owned.tracker.watermark(),
+                run: 1,
+            }),
+        };
         self.fetch_from_watermark(tp);
     }
 

@@ -201,6 +201,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
         Counters::add(&self.view.counters.rebalances, 1);
         tracing::warn!(event = "lost", subject = %self.subject, worker = self.index, partitions = partitions.len(),
             "the group took partitions away without asking: what was in flight may be copied twice");
+        let left = self.unconfirmed().into_iter();
+        let left = left.filter(|u| partitions.contains(&u.partition));
+        self.left_behind
+            .extend(left.map(|u| (u.partition.clone(), u)));
         for tp in partitions {
             if let Some(owned) = self.owned.get_mut(tp)
                 && owned.in_flight > 0
@@ -241,9 +245,12 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// What may be copied again after a restart from here.
     pub(super) fn unconfirmed(&self) -> Vec<Unconfirmed> {
-        self.owned
+        let left_behind = self.left_behind.values().cloned();
+        let owned = self
+            .owned
             .values()
-            .filter(|o| o.placed && !o.has_vanished())
+            // One that is not placed again yet has what it left behind when it was lost.
+            .filter(|o| (o.placed || o.arrived_to > o.tracker.watermark()) && !o.has_vanished())
             .filter(|o| {
                 let is_committed = o.committed == Some(o.tracker.watermark());
                 o.in_flight > 0 || !is_committed || o.arrived_to > o.tracker.watermark()
@@ -252,7 +259,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 partition: o.id.clone(),
                 committed: o.committed.map(|c| c.0),
                 next: o.tracker.position().max(o.arrived_to).0,
-            })
-            .collect()
+            });
+        owned.chain(left_behind).collect()
     }
 }

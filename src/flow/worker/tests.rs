@@ -833,6 +833,44 @@ fn i3_after_a_loss_nothing_is_committed() {
     seen.silent_after_release();
 }
 
+/// Found by a commit that was answered with "illegal generation" while the flow stopped (`tests/faults`).
+#[test]
+fn what_was_taken_away_unconfirmed_may_be_copied_again_and_the_exit_says_so() {
+    let stand = stand(OnError::Stop, 0, |_, offset| {
+        if offset >= 3 { Fate::Hold } else { Fate::Ack }
+    });
+    stand.assign(&[(0, 9)]);
+    stand.wait_held(6);
+    stand.committed(0, 3);
+    stand.says(FetchEvent::Lost(vec![tp(0)]));
+    stand.wait_for_story("release 0");
+    let WorkerExit::Unconfirmed(left) = stand.drain().0 else {
+        panic!("a clean stop");
+    };
+    let said: Vec<_> = left.iter().map(|u| (u.committed, u.next)).collect();
+    assert_eq!(said, [(Some(3), 9)]);
+}
+
+/// The client goes on behind records whose checksum is wrong.
+#[test]
+fn what_cannot_be_read_is_not_passed_over() {
+    let stand = stand(OnError::Stop, 0, |_, _| Fate::Ack);
+    stand.assign(&[(0, 3)]);
+    stand.committed(0, 3);
+    stand.shared.with(|w| {
+        w.ends.insert(0, 9);
+        // Three records are skipped, and what is behind them comes.
+        w.placed.insert(0, 6);
+        let (partition, detail) = (tp(0), "checksum".to_owned());
+        w.events
+            .push_back(FetchEvent::Unreadable { partition, detail });
+    });
+    stand.committed(0, 9);
+    let (exit, seen) = stand.drain();
+    assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+    assert_eq!(seen.arrived[&0], (0..9).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_drain_that_cannot_finish_says_what_may_repeat() {
     let stand = stand(OnError::Stop, 0, |_, offset| {

@@ -1,6 +1,7 @@
 //! Both clusters and the group, as slow and obvious as can be: what is written, what has arrived, what
 //! is committed, and who owns what. Everything that the worker does is held against it at once.
 
+use super::Start;
 use crate::config::spec::OnError;
 use crate::flow::worker::tests::{Made, tp};
 use crate::handler::FailureCode;
@@ -14,6 +15,8 @@ use std::time::Duration;
 
 pub(super) const PARTITIONS: i32 = 3;
 pub(super) const DEAD: &str = "dead";
+/// How a commit of the flow's start is told from others.
+const START: &str = "start";
 
 /// Whose a partition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +108,32 @@ pub(super) enum Answer {
 pub(super) struct Handle {
     pub(super) in_flight: Vec<Sent>,
     /// What the worker has not been told yet.
-    pub(super) reports: VecDeque<Outcome>,
+    pub(super) reports: VecDeque<Report>,
     is_dead: bool,
+}
+
+/// What became of a record, and of which partition it was, if it failed and that matters still.
+pub(super) struct Report {
+    pub(super) outcome: Outcome,
+    pub(super) failed: Option<i32>,
+}
+
+/// A commit on its way.
+struct OnItsWay {
+    entries: Vec<CommitEntry>,
+    id: u64,
+    landing: Landing,
+}
+
+/// When a commit may land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Landing {
+    /// While its partitions are here.
+    InTime,
+    /// Whenever it wants: the worker's deadline for it is over.
+    Late,
+    /// Never: the group has given its partitions away.
+    Fenced,
 }
 
 pub(super) struct World {
@@ -118,7 +145,10 @@ pub(super) struct World {
     pub(super) fetching: BTreeMap<i32, i64>,
     pub(super) paused: BTreeSet<i32>,
     pub(super) handles: Vec<Handle>,
-    pub(super) commits: VecDeque<(Vec<CommitEntry>, u64)>,
+    commits: VecDeque<OnItsWay>,
+    /// Failures that lie in the worker's inbox, by producer.
+    pub(super) posted: Vec<(usize, Option<i32>)>,
+    pub(super) start: Start,
     /// What the next enqueue is told.
     pub(super) refusal: Option<FaultKind>,
     pub(super) on_error: OnError,
@@ -127,7 +157,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(on_error: OnError) -> Self {
+    pub(super) fn new(on_error: OnError, start: Start) -> Self {
         Self {
             logs: (0..PARTITIONS).map(|_| Log::default()).collect(),
             places: vec![Place::Elsewhere; PARTITIONS as usize],
@@ -137,6 +167,8 @@ impl World {
             paused: BTreeSet::new(),
             handles: Vec::new(),
             commits: VecDeque::new(),
+            posted: Vec::new(),
+            start,
             refusal: None,
             on_error,
             violations: Vec::new(),
@@ -177,6 +209,21 @@ impl World {
         Some(FetchEvent::Batch(Batch::new(tp(partition), records)))
     }
 
+    /// Up to `count` records are not read, and fetching goes on behind them.
+    pub(super) fn fetch_spoilt(
+        &mut self,
+        partition: i32,
+        count: usize,
+    ) -> Option<FetchEvent<Made>> {
+        let Some(FetchEvent::Batch(_)) = self.fetch(partition, count) else {
+            return None;
+        };
+        Some(FetchEvent::Unreadable {
+            partition: tp(partition),
+            detail: "simulated".into(),
+        })
+    }
+
     // --- the group ---------------------------------------------------------------------------
 
     fn chosen(&self, mask: u8, is: Place) -> Vec<TopicPartition> {
@@ -212,8 +259,36 @@ impl World {
 
     pub(super) fn lose(&mut self) {
         if let Some(chosen) = self.rebalance(0xff, Place::Ours, Place::Lost) {
+            self.land(Landing::Fenced);
             self.events.push_back(FetchEvent::Lost(chosen));
         }
+    }
+
+    /// All that is on its way lands so from here on.
+    fn land(&mut self, landing: Landing) {
+        let in_time = |c: &&mut OnItsWay| c.landing == Landing::InTime;
+        for commit in self.commits.iter_mut().filter(in_time) {
+            commit.landing = landing;
+        }
+    }
+
+    pub(super) fn commits_may_be_late(&mut self) {
+        self.land(Landing::Late);
+    }
+
+    /// The start of every partition; what has a position keeps it.
+    pub(super) fn start_entries(&self) -> Vec<CommitEntry> {
+        let entry = |(partition, log): (i32, &Log)| CommitEntry {
+            partition: tp(partition),
+            offset: Offset(log.committed),
+            leader_epoch: -1,
+            metadata: START.to_owned(),
+        };
+        let mut entries: Vec<CommitEntry> = (0..).zip(&self.logs).map(entry).collect();
+        if let Some(last) = entries.last_mut() {
+            last.metadata.push_str(";s");
+        }
+        entries
     }
 
     /// Whoever has the partition now copies and commits some of it.
@@ -221,6 +296,12 @@ impl World {
         let place = self.places[partition as usize];
         if !matches!(place, Place::Elsewhere | Place::Lost) {
             return;
+        }
+        if self.start == Start::Ahead {
+            if self.places[0] != Place::Elsewhere {
+                return;
+            }
+            self.start = Start::Behind;
         }
         let on_error = self.on_error;
         let log = &mut self.logs[partition as usize];
@@ -245,14 +326,19 @@ impl World {
     /// The broker takes the oldest commit that it was sent, or answers with an error; either way the
     /// answer is one.
     pub(super) fn answer_commit(&mut self, how: CommitFate) {
-        let Some((entries, id)) = self.commits.pop_front() else {
+        let Some(OnItsWay {
+            entries,
+            id,
+            landing,
+        }) = self.commits.pop_front()
+        else {
             return;
         };
         let lost = |e: &CommitEntry| self.places[e.partition.partition as usize] == Place::Lost;
-        let is_fenced = entries.iter().any(lost);
+        let is_fenced = landing == Landing::Fenced || entries.iter().any(lost);
         if how != CommitFate::Refused && !is_fenced {
             for entry in &entries {
-                self.apply(entry);
+                self.apply(entry, landing);
             }
         }
         let taken = how == CommitFate::Taken && !is_fenced;
@@ -271,10 +357,25 @@ impl World {
         self.events.push_back(FetchEvent::Committed(answer));
     }
 
-    fn apply(&mut self, entry: &CommitEntry) {
+    fn apply(&mut self, entry: &CommitEntry, landing: Landing) {
         let (partition, offset) = (entry.partition.partition, entry.offset.0);
+        let is_start = entry.metadata.starts_with(START);
+        // The start is committed for all by whoever has the first partition.
+        let owner = if is_start { 0 } else { partition };
+        let in_time = self.places[owner as usize] != Place::Elsewhere || landing == Landing::Late;
+        self.holds(in_time, || {
+            format!("I3: {partition}@{offset} was committed after it was let go")
+        });
         let log = &mut self.logs[partition as usize];
-        log.committed = offset;
+        let before = std::mem::replace(&mut log.committed, offset);
+        let is_forward = offset >= before || landing == Landing::Late;
+        self.holds(is_forward, || {
+            format!("{partition} was committed back from {before} to {offset}")
+        });
+        if entry.metadata.ends_with(";s") {
+            self.start = Start::Behind;
+        }
+        let log = &mut self.logs[partition as usize];
         let unsettled = log.unsettled(offset, self.on_error);
         self.holds(unsettled.is_none(), || {
             format!("lost: {partition}@{unsettled:?} lies below the commit {offset}")
@@ -325,12 +426,14 @@ impl World {
             return self.kill(handle, Answer::Lost);
         }
         self.arrive(&sent);
-        let acked = Outcome::Acked {
+        let outcome = Outcome::Acked {
             ticket: sent.token.ticket,
             count: 1,
             furthest: sent.token.distance,
         };
-        self.handles[handle].reports.push_back(acked);
+        let failed = None;
+        let reports = &mut self.handles[handle].reports;
+        reports.push_back(Report { outcome, failed });
     }
 
     /// One record fails; of a broken producer all do.
@@ -352,12 +455,14 @@ impl World {
     }
 
     fn report_failure(&mut self, handle: usize, sent: &Sent, kind: FaultKind) {
-        let failed = Outcome::Failed {
+        let outcome = Outcome::Failed {
             ticket: sent.token.ticket,
             distance: sent.token.distance,
             fault: fault(kind),
         };
-        self.handles[handle].reports.push_back(failed);
+        let failed = Some(sent.partition);
+        let reports = &mut self.handles[handle].reports;
+        reports.push_back(Report { outcome, failed });
     }
 
     /// A producer ends; of what it had in flight nobody knows whether it is there.
@@ -386,14 +491,34 @@ impl World {
         Ok(())
     }
 
+    /// A next life here does not wait for what the one before left behind.
+    fn forget_failures(&mut self, partition: i32) {
+        let reports = self.handles.iter_mut().flat_map(|at| &mut at.reports);
+        let of_reports = reports.map(|report| &mut report.failed);
+        let posted = self.posted.iter_mut().map(|(_, failed)| failed);
+        for failed in of_reports.chain(posted) {
+            if *failed == Some(partition) {
+                *failed = None;
+            }
+        }
+    }
+
     fn check_order(&mut self, handle: usize, sent: &Sent) {
         let (partition, offset) = (sent.partition, sent.offset);
         let place = self.places[partition as usize];
         self.holds(place != Place::Elsewhere, || {
             format!("I3: {partition}@{offset} was enqueued after it was let go")
         });
+        // What failed and is not heard of comes after this one as well.
         let at_others = self.handles.iter().enumerate().any(|(other, at)| {
-            other != handle && at.in_flight.iter().any(|s| s.partition == partition)
+            let has = |failed: &Option<i32>| *failed == Some(partition);
+            other != handle
+                && (at.in_flight.iter().any(|s| s.partition == partition)
+                    || at.reports.iter().any(|report| has(&report.failed))
+                    || self
+                        .posted
+                        .iter()
+                        .any(|(at, failed)| *at == other && has(failed)))
         });
         self.holds(!at_others, || {
             format!("I2: {partition}@{offset} may overtake what is at another producer")
@@ -500,6 +625,7 @@ impl Source for FakeSource {
             for tp in partitions {
                 w.fetching.remove(&tp.partition);
                 w.places[tp.partition as usize] = Place::Elsewhere;
+                w.forget_failures(tp.partition);
             }
             w.rebalancing = false;
         });
@@ -509,6 +635,9 @@ impl Source for FakeSource {
         self.0.with(|w| {
             for entry in entries {
                 let (partition, offset) = (entry.partition.partition, entry.offset.0);
+                if entry.metadata.starts_with(START) {
+                    continue;
+                }
                 let place = w.places[partition as usize];
                 w.holds(place != Place::Elsewhere, || {
                     format!("I3: {partition}@{offset} is committed after it was let go")
@@ -518,7 +647,11 @@ impl Source for FakeSource {
                     format!("I1: {partition}@{offset} is committed, fetched is up to {next}")
                 });
             }
-            w.commits.push_back((entries.to_vec(), id));
+            w.commits.push_back(OnItsWay {
+                entries: entries.to_vec(),
+                id,
+                landing: Landing::InTime,
+            });
         });
         Ok(())
     }
