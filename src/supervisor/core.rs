@@ -281,7 +281,7 @@ impl Supervisor {
             return Steered::Stopping;
         }
         let drain_until = now + self.launcher.limits.drain(self.launcher.grace);
-        match self.routes.get_mut(name) {
+        match self.of_the_file(name) {
             None => Steered::Unknown,
             Some(route) if route.is_paused() => Steered::Already,
             Some(route) => {
@@ -295,15 +295,24 @@ impl Supervisor {
         if self.ending.is_some() {
             return Steered::Stopping;
         }
-        match self.routes.get_mut(name) {
+        let until = now + self.launcher.limits.reload_drain;
+        match self.of_the_file(name) {
             None => Steered::Unknown,
             Some(route) if !route.is_paused() => Steered::Already,
             Some(route) => {
                 let spec = Arc::clone(route.spec());
-                route.end(Then::Start(spec), now + self.launcher.limits.reload_drain);
+                route.end(Then::Start(spec), until);
                 Steered::Accepted
             }
         }
+    }
+
+    /// A route of the running file. One that the file does not have any more and that has not ended yet is nobody's to steer:
+    /// paused and resumed it would be back (found by the model).
+    fn of_the_file(&mut self, name: &Name) -> Option<&mut Route> {
+        let has = |spec: &Arc<Spec>| spec.routes.contains_key(name);
+        let is_there = self.running.as_ref().is_some_and(has);
+        self.routes.get_mut(name).filter(|_| is_there)
     }
 
     /// Replaces what others see.
