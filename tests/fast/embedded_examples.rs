@@ -31,6 +31,7 @@ impl Example {
             clusters.insert(name.clone(), embedded);
         }
         document["admin"] = serde_json::json!({ "listen": "off" });
+        document["defaults"]["commit_interval"] = "200ms".into();
         one_replica(&mut document);
         Self {
             clusters,
@@ -50,11 +51,27 @@ impl Example {
             let there = || self.clusters[*cluster].count(topic) >= *count;
             wait_until(&format!("{cluster} has {count} records in {topic}"), there);
         }
+        // Embedded clusters refuse the commits of those who stay while another member leaves; Kafka takes them.
+        wait_until("everything is committed", || self.is_committed(&supervised));
         assert_eq!(supervised.stop(), Outcome::Drained);
         for (cluster, topic, count) in expected {
             let found = self.clusters[*cluster].count(topic);
             assert_eq!(found, *count, "{cluster} {topic}");
         }
+    }
+}
+
+impl Example {
+    fn is_committed(&self, supervised: &Supervised) -> bool {
+        let snapshot = supervised.board.snapshot();
+        let mut flows = snapshot.routes.values().flat_map(|route| &route.flows);
+        flows.all(|flow| {
+            let source = &self.clusters[flow.id.source.as_str()];
+            let partitions = flow.view.partitions();
+            let mut positions = partitions.iter();
+            positions
+                .all(|(tp, p)| p.committed == Some(source.watermarks(&tp.topic, tp.partition).1))
+        })
     }
 }
 
