@@ -98,7 +98,7 @@ impl Job {
 
     pub fn bound(&self) -> BoundChain {
         let steps: Vec<StepSpec> = serde_json::from_value(self.steps.clone()).expect("steps");
-        let chain = Chain::compile(&steps, &Registry::default()).expect("a chain");
+        let chain = Chain::compile(steps, &Registry::default()).expect("a chain");
         let binding = Binding {
             route: "r",
             source: "eu",

@@ -184,7 +184,7 @@ pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
         .map(|(step, at)| read(step, at, check))
         .collect();
     let specs: Vec<StepSpec> = read.into_iter().collect::<Option<_>>()?;
-    let faults = match Chain::compile(&specs, check.options.registry) {
+    let faults = match Chain::compile(specs, check.options.registry) {
         Ok(chain) => {
             misplaced(&chain, steps, check);
             return Some(chain);

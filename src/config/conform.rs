@@ -13,22 +13,23 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use regex::Regex;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Checks the document, and takes out of it what is wrong so that the rest can be checked
 /// further. Returns the pointers of what was wrong.
-pub fn conform(document: &mut Document, found: &mut Vec<Diagnostic>) -> Vec<String> {
+pub fn conform(document: &mut Document, found: &mut Vec<Diagnostic>) -> BTreeSet<String> {
     static VALIDATOR: LazyLock<Option<Validator>> =
         LazyLock::new(|| jsonschema::validator_for(schema::schema()).ok());
     let Some(validator) = VALIDATOR.as_ref() else {
-        return Vec::new();
+        return BTreeSet::new();
     };
     give_types(document, validator);
     let mut faults = Faults {
         document,
         found,
-        wrong: Vec::new(),
-        meant: Vec::new(),
+        wrong: BTreeSet::new(),
+        meant: BTreeSet::new(),
         missing: Vec::new(),
     };
     for error in validator.iter_errors(&document.value) {
@@ -80,9 +81,9 @@ fn mistyped(error: &ValidationError<'_>, pointers: &mut Vec<String>) {
 struct Faults<'a> {
     document: &'a Document,
     found: &'a mut Vec<Diagnostic>,
-    wrong: Vec<String>,
+    wrong: BTreeSet<String>,
     /// The keys that unknown ones were meant to be.
-    meant: Vec<String>,
+    meant: BTreeSet<String>,
     /// What is missing, with the keys that would fill the gap.
     missing: Vec<(Vec<String>, Diagnostic)>,
 }
@@ -158,7 +159,7 @@ impl Faults<'_> {
             let message = format!("unknown key `{name}`");
             self.found
                 .push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
-            self.wrong.push(key);
+            self.wrong.insert(key);
         }
     }
 
@@ -188,7 +189,7 @@ impl Faults<'_> {
         let BrokenRegex { reason, bytes } = BrokenRegex::of(text, error);
         let message = format!("{}: no regular expression: {reason}", self.subject(at));
         let place = self.document.place_inside(at, text, bytes);
-        self.wrong.push(at.to_owned());
+        self.wrong.insert(at.to_owned());
         self.found
             .push(Diagnostic::new(Code::WrongValue, place, message));
     }
@@ -286,7 +287,7 @@ impl Faults<'_> {
             self.report(error);
         }
         // Half of one of several forms is none of them: the value goes as a whole.
-        self.wrong.push(at.to_owned());
+        self.wrong.insert(at.to_owned());
     }
 
     /// More than one of the keys of which there must be exactly one: the second is one too many.
@@ -303,7 +304,7 @@ impl Faults<'_> {
             .related(place(first), "first here")
             .help(format!("exactly one of {}", suggest::list(&names)));
         self.found.push(diagnostic);
-        self.wrong.push(at.to_owned());
+        self.wrong.insert(at.to_owned());
         true
     }
 
@@ -316,14 +317,14 @@ impl Faults<'_> {
             suggest::list(&names)
         );
         self.lacks(at, &names, message);
-        self.wrong.push(at.to_owned());
+        self.wrong.insert(at.to_owned());
     }
 
     fn say(&mut self, at: &str, code: Code, message: String, help: Option<String>) {
         let place = self.document.place(at);
         self.found
             .push(Diagnostic::new(code, place, message).help_if(help));
-        self.wrong.push(at.to_owned());
+        self.wrong.insert(at.to_owned());
     }
 
     fn subject(&self, at: &str) -> String {

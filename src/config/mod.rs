@@ -133,6 +133,8 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
     let mut reading = read::read(paths, &outside);
     redact::remember(reading.secrets.iter().map(String::as_str));
     let (hash, files) = (reading.hash(), reading.paths());
+    // Their texts are held by the sources; these bytes were for the hash.
+    drop(std::mem::take(&mut reading.files));
     let mut found = std::mem::take(&mut reading.found);
     let nothing = reading.trees.is_empty();
     let mut document = Document::join(reading.trees, reading.sources, &mut found);

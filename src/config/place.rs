@@ -62,13 +62,18 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// Its text with literal secrets starred out, byte for byte as long: what diagnostics show.
-    pub shown: String,
+    /// Its text with literal secrets starred out, byte for byte as long, where it has any.
+    shown: Option<String>,
     /// Where each line starts: a file with many mistakes is not counted through for each.
     lines: Vec<usize>,
 }
 
 impl SourceFile {
+    /// What diagnostics show of it.
+    pub fn shown(&self) -> &str {
+        self.shown.as_deref().unwrap_or(&self.text)
+    }
+
     /// The folder that relative paths in the file start from.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
@@ -84,13 +89,12 @@ pub struct Sources {
 impl Sources {
     /// Adds a file and says its index.
     pub fn add(&mut self, path: PathBuf, text: String) -> usize {
-        let shown = text.clone();
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
         self.files.push(SourceFile {
             path,
             text,
-            shown,
+            shown: None,
             lines,
         });
         self.files.len() - 1
@@ -104,15 +108,15 @@ impl Sources {
     /// Replaces what diagnostics show of a file.
     pub fn show(&mut self, file: usize, shown: String) {
         if let Some(source) = self.files.get_mut(file) {
-            source.shown = shown;
+            source.shown = Some(shown);
         }
     }
 
     /// Stars out the secrets that were loaded, wherever they stand.
     pub fn redact(&mut self) {
         for file in &mut self.files {
-            if let Cow::Owned(shown) = redact::starred(&file.shown) {
-                file.shown = shown;
+            if let Cow::Owned(shown) = redact::starred(file.shown()) {
+                file.shown = Some(shown);
             }
         }
     }
@@ -120,7 +124,7 @@ impl Sources {
     /// The text to show of the file at `path`.
     pub fn shown(&self, path: &Path) -> Option<&str> {
         let file = self.files.iter().find(|f| f.path == path)?;
-        Some(&file.shown)
+        Some(file.shown())
     }
 
     /// All files.

@@ -44,6 +44,10 @@ fn as_json(text: &str) -> String {
         Some(unsigned) => ("-", unsigned),
         None => ("", text.strip_prefix('+').unwrap_or(text)),
     };
+    let digits = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return text.to_owned();
+    }
     let whole = unsigned.find(|c: char| !c.is_ascii_digit());
     let (whole, rest) = unsigned.split_at(whole.unwrap_or(unsigned.len()));
     let whole = whole.trim_start_matches('0');
@@ -160,6 +164,9 @@ mod tests {
             ".",
             "-",
             "+.e",
+            "e5",
+            "-E10",
+            ".e5",
             "1.2.3",
             "10s",
             "0x",

@@ -217,7 +217,7 @@ mod tests {
 
     fn chain(steps: Value) -> Chain {
         let steps: Vec<StepSpec> = serde_json::from_value(steps).expect("steps");
-        Chain::compile(&steps, &Registry::default()).expect("a chain")
+        Chain::compile(steps, &Registry::default()).expect("a chain")
     }
 
     #[test]

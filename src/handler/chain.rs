@@ -61,7 +61,7 @@ impl Chain {
     ///
     /// # Errors
     /// Every mistake, each with its place inside `steps`.
-    pub fn compile(steps: &[StepSpec], registry: &Registry) -> Result<Self, Vec<ChainFault>> {
+    pub fn compile(steps: Vec<StepSpec>, registry: &Registry) -> Result<Self, Vec<ChainFault>> {
         let faults = RefCell::new(Vec::new());
         let root = Place::root(&faults);
         let mut compiled = Vec::with_capacity(steps.len());
@@ -77,7 +77,7 @@ impl Chain {
             return Err(faults);
         }
         Ok(Self {
-            specs: steps.to_vec(),
+            specs: steps,
             steps: compiled,
         })
     }

@@ -263,7 +263,7 @@ mod tests {
 
     fn chain(steps: Value) -> Chain {
         let steps: Vec<StepSpec> = serde_json::from_value(steps).unwrap();
-        Chain::compile(&steps, &Registry::default()).unwrap()
+        Chain::compile(steps, &Registry::default()).unwrap()
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn check_flow(before: &RouteSpec, wanted: &RouteSpec, flow: &FlowChange) {
 
 fn chain(steps: serde_json::Value) -> Chain {
     let steps: Vec<StepSpec> = serde_json::from_value(steps).unwrap();
-    Chain::compile(&steps, &Registry::default()).unwrap()
+    Chain::compile(steps, &Registry::default()).unwrap()
 }
 
 fn topics(include: &str) -> TopicSelection {

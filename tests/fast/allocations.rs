@@ -53,7 +53,7 @@ type HeaderList = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 fn bound(steps: Value) -> BoundChain {
     let steps: Vec<StepSpec> = serde_json::from_value(steps).expect("steps");
-    let chain = Chain::compile(&steps, &Registry::default()).expect("a chain");
+    let chain = Chain::compile(steps, &Registry::default()).expect("a chain");
     let binding = Binding {
         route: "r",
         source: "eu",

@@ -25,7 +25,7 @@ use crate::config::suggest;
 use identity::Identities;
 use network::Network;
 use serde_json::{Map, Value};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Check<'a> {
     /// Registered handlers and listeners.
     pub options: &'a LoadOptions<'a>,
     /// The pointers of what the schema refused.
-    wrong: &'a [String],
+    wrong: &'a BTreeSet<String>,
     /// What was found.
     pub found: Vec<Diagnostic>,
 }
@@ -79,14 +79,24 @@ impl<'a> Check<'a> {
 
     /// Whether the schema refused what stands at `at`, or something around it.
     pub fn is_wrong(&self, at: &str) -> bool {
-        self.wrong.iter().any(|w| is_within(at, w))
+        let mut above = Some(at);
+        while let Some(here) = above {
+            if self.wrong.contains(here) {
+                return true;
+            }
+            above = here.rfind('/').map(|end| &here[..end]);
+        }
+        false
     }
 
     /// Whether the schema refused something at, around or inside `at`.
     pub fn is_wrong_below(&self, at: &str) -> bool {
-        self.wrong
-            .iter()
-            .any(|w| is_within(w, at) || is_within(at, w))
+        let inside = format!("{at}/");
+        let mut behind = self.wrong.range(inside.clone()..);
+        self.is_wrong(at)
+            || behind
+                .next()
+                .is_some_and(|wrong| wrong.starts_with(&inside))
     }
 
     /// Whether no error was found so far.
@@ -164,18 +174,12 @@ impl<'a> Check<'a> {
 const NAME_HELP: &str =
     "names are made of `a-z`, `0-9`, `_` and `-`: they are part of consumer group names";
 
-/// Whether `pointer` is `above` or something inside it.
-fn is_within(pointer: &str, above: &str) -> bool {
-    let rest = pointer.strip_prefix(above);
-    rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
-}
-
 /// Makes the spec, and its tests. `None` if something is missing or wrong; the reasons are among `found`, or
 /// were found by the schema before.
 pub fn validate(
     document: &Document,
     options: &LoadOptions<'_>,
-    wrong: &[String],
+    wrong: &BTreeSet<String>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<(Spec, Vec<Case>)> {
     let mut check = Check {

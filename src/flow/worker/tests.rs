@@ -685,7 +685,7 @@ fn first_of_each_digit() -> Chain {
         {"filter": {"dedupe": "key"}},
     ]);
     let steps: Vec<StepSpec> = serde_json::from_value(steps).unwrap();
-    Chain::compile(&steps, &Registry::default()).unwrap()
+    Chain::compile(steps, &Registry::default()).unwrap()
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(super) fn compile(steps: &Value) -> Result<Chain, Vec<ChainFault>> {
     registry.register("panics", Arc::new(Brought::Panics));
     registry.register("doubles", Arc::new(Brought::Doubles));
     registry.register("swells", Arc::new(Brought::Swells));
-    Chain::compile(&steps, &registry)
+    Chain::compile(steps, &registry)
 }
 
 /// What the clock of the tests says.

@@ -267,7 +267,7 @@ proptest! {
     fn an_expression_compiles_or_has_its_mistake_inside(text in near_expressions()) {
         let steps = json!([{"filter": {"keep": text}}, {"reformat": {"set": {"key": {"expr": text}}}}]);
         let steps: Vec<StepSpec> = serde_json::from_value(steps).expect("steps");
-        for fault in Chain::compile(&steps, &Registry::default()).err().into_iter().flatten() {
+        for fault in Chain::compile(steps, &Registry::default()).err().into_iter().flatten() {
             let inside = fault.inside.expect("a place");
             prop_assert!(inside.text.get(inside.bytes.clone()).is_some(), "{:?} {:?}", text, inside.bytes);
         }

@@ -131,7 +131,7 @@ pub fn route(name: &str, topics: &str, shape: Shape) -> RouteSpec {
 /// If they are wrong.
 pub fn chain(steps: serde_json::Value) -> Chain {
     let steps: Vec<_> = serde_json::from_value(steps).expect("steps");
-    Chain::compile(&steps, &Registry::default()).expect("steps that compile")
+    Chain::compile(steps, &Registry::default()).expect("steps that compile")
 }
 
 /// One flow of a route.

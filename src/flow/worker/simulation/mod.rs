@@ -220,7 +220,7 @@ enum Lanes {
 fn spec(on_error: OnError) -> FlowSpec {
     let steps = serde_json::json!([{ "reformat": { "split": { "array": "value" } } }]);
     let steps: Vec<StepSpec> = serde_json::from_value(steps).unwrap();
-    let chain = Chain::compile(&steps, &Registry::default()).unwrap();
+    let chain = Chain::compile(steps, &Registry::default()).unwrap();
     let spec = flow_spec(chain, on_error);
     let mut route = (*spec.route).clone();
     route.dead_letter = Some(DEAD.to_owned());
