@@ -374,8 +374,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// The scout resolved the start of all matching partitions; this worker commits it. All say `started`, since the mark
     /// must outlive any one topic. What is more than one commit goes part by part, the one that says it last; then all say
-    /// it. From the first mark on others begin, and a start that is committed again would set them back: one commit is not
-    /// repeated (found by the simulation).
+    /// it. From the first mark on others begin, and a start that is committed again would set them back: what fits one
+    /// commit is committed once.
     /// The answer to an older question is stale: somebody else may have begun since.
     pub(super) fn commit_start(&mut self, id: u64, entries: Vec<CommitEntry>) {
         let asked =
