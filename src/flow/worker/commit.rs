@@ -101,11 +101,6 @@ impl Committer {
         self.due = self.due.min(now);
     }
 
-    /// The start is not ours to commit any more.
-    pub(super) fn forget_start(&mut self) {
-        self.start.clear();
-    }
-
     fn begin(&mut self, step: Step) -> u64 {
         self.last_id += 1;
         self.under_way = Some(UnderWay {
@@ -380,7 +375,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn commit_start(&mut self, id: u64, entries: Vec<CommitEntry>) {
         let asked =
             |o: &super::owned::Owned<_, _>| o.asked == id && matches!(o.phase, Phase::Resolving);
-        if !self.owned.values().any(asked) {
+        // Whoever has the first partition commits the start: it may be somebody else by now, and those that were asked
+        // for with it ask again (found by the simulation).
+        let first = entries.first().and_then(|e| self.owned.get(&e.partition));
+        if !first.is_some_and(asked) {
+            if self.owned.values().any(asked) {
+                self.start_failed();
+            }
             return;
         }
         let mut marked = entries.clone();
@@ -417,6 +418,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
         if self.committer.start.is_empty() {
             let waiting = self.unresolved();
             self.resolve(waiting);
+        }
+    }
+
+    /// The start is not ours to commit any more; who waits for it asks again.
+    pub(super) fn forget_start(&mut self) {
+        if !self.committer.start.is_empty() {
+            self.start_failed();
         }
     }
 

@@ -225,7 +225,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn forget(&mut self, partitions: &[TopicPartition]) {
-        self.committer.forget_start();
+        self.forget_start();
         for tp in partitions {
             if let Some(owned) = self.owned.remove(tp) {
                 owned.gate.close();
