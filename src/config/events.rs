@@ -5,6 +5,12 @@ use crate::config::place::{Sources, Span};
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 use std::collections::HashMap;
 
+/// Bytes of a text for each of its nodes, where there are many: a list that grows by doubling would leave
+/// as much behind as it holds.
+const BYTES_OF_A_NODE: usize = 5;
+/// Nodes that room is made for at most.
+const MOST_ROOM: usize = 1 << 20;
+
 /// A node of the recorded document.
 pub enum Node<'t> {
     /// A text with its style.
@@ -70,7 +76,7 @@ pub type Failure = Box<Diagnostic>;
 pub fn scan<'t>(text: &'t str, file: usize, sources: &Sources) -> Result<Nodes<'t>, Failure> {
     let mut nodes = Nodes {
         file,
-        list: Vec::new(),
+        list: Vec::with_capacity((text.len() / BYTES_OF_A_NODE).min(MOST_ROOM)),
         anchors: HashMap::new(),
     };
     let mut open: Vec<usize> = Vec::new();

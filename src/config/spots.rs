@@ -94,6 +94,15 @@ impl Node {
 }
 
 impl Spots {
+    /// Room for that many nodes.
+    pub fn with_room(nodes: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(nodes),
+            below: HashMap::with_capacity_and_hasher(nodes, FixedState::default()),
+            ..Self::default()
+        }
+    }
+
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

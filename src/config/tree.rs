@@ -88,7 +88,8 @@ impl<'a, 't> Builder<'a, 't> {
             sources,
             nodes,
             found,
-            spots: Spots::default(),
+            // Nearly every value has a key of its own, or an end.
+            spots: Spots::with_room(nodes.count() / 2),
             open: Vec::new(),
             visited: 0,
             replayed: None,
