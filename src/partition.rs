@@ -1,6 +1,6 @@
 //! The partition policy: which target partition a record goes to. Pure.
 
-use crate::handler::{Field, Path};
+use crate::handler::{Field, Path, PathFault};
 use crate::record::Record;
 use std::borrow::Cow;
 
@@ -81,12 +81,9 @@ impl Policy {
                 return Err(format!("a partition is 0 or more, not {partition}"));
             }
             PolicySpec::Fixed(partition) => Rule::Fixed(*partition),
-            PolicySpec::By(path) => match Path::parse(path)? {
-                path if path.has_each() => {
-                    return Err(format!("`{path}` is many values, one is expected"));
-                }
-                path => Rule::By(path),
-            },
+            PolicySpec::By(path) => {
+                Rule::By(Path::parse_one(path).map_err(PathFault::in_one_line)?)
+            }
         };
         Ok(Self {
             rule,

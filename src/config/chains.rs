@@ -1,12 +1,12 @@
 //! Handlers: `use:` resolved, steps read, chains compiled; every fault at its own place.
 
-use crate::config::diagnostic::Code;
+use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::laid::Laid;
 use crate::config::pointer;
 use crate::config::scalar;
 use crate::config::suggest;
 use crate::config::validate::Check;
-use crate::handler::{Chain, Misplaced, StepSpec};
+use crate::handler::{Chain, Inside, Misplaced, Side, StepSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
@@ -193,14 +193,18 @@ pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
     };
     for fault in faults {
         let at = place_of_fault(&fault.pointer, steps);
-        let diagnostic = match fault.inside {
-            Some(inside) => {
-                let part = (inside.text.as_str(), inside.bytes);
-                check.say_inside(Code::BadStep, &at, part, fault.message)
+        let place = match (fault.side, fault.inside) {
+            (Side::Value, None) => check.document.place(&at),
+            (Side::Key, None) => check.document.place_of_key(&at),
+            (Side::Value, Some(Inside { text, bytes })) => {
+                check.document.place_inside(&at, &text, bytes)
             }
-            None => check.say(Code::BadStep, &at, fault.message),
+            (Side::Key, Some(Inside { text, bytes })) => {
+                check.document.place_inside_key(&at, &text, bytes)
+            }
         };
-        diagnostic.help = fault.help;
+        let diagnostic = Diagnostic::new(Code::BadStep, place, fault.message);
+        check.report(diagnostic.help_if(fault.help));
     }
     None
 }

@@ -6,12 +6,13 @@ use crate::config::document::Document;
 use crate::config::pointer;
 use crate::config::scalar;
 use crate::config::schema;
+use crate::config::settings;
+use crate::config::siblings::Siblings;
 use crate::config::suggest;
 use crate::config::units::Unit;
-use crate::handler::broken_regex::BrokenRegex;
+use crate::handler::{PathFault, Side, is_for_paths, not_written};
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
-use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -97,7 +98,7 @@ impl Faults<'_> {
         }
         match error.kind() {
             Kind::AdditionalProperties { unexpected } => {
-                self.unknown_keys(&at, unexpected, &siblings(error));
+                self.unknown_keys(&at, unexpected, &Siblings::of(error));
             }
             Kind::Required { property } => self.missing(&at, property.as_str().unwrap_or_default()),
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -119,18 +120,11 @@ impl Faults<'_> {
             Kind::Constant { expected_value } => {
                 self.wrong_word(&at, value, &[Value::clone(expected_value)]);
             }
-            Kind::Format { format } if format == "regex" => {
-                let text = value.as_str().unwrap_or_default();
-                match Regex::new(text) {
-                    Err(error) => self.broken_regex(&at, text, &error),
-                    Ok(_) => {
-                        let message = self.subject(&at) + " is no regular expression to editors";
-                        self.say(&at, Code::WrongValue, message, None);
-                    }
-                }
-            }
-            Kind::Pattern { .. } => match unit_of(error) {
+            Kind::Pattern { pattern } => match unit_of(error) {
                 Some(unit) => self.unit(&at, value, unit),
+                None if is_for_paths(pattern) => {
+                    self.wrong_path(&at, value.as_str().unwrap_or_default(), Side::Value);
+                }
                 None => self.say(
                     &at,
                     Code::WrongValue,
@@ -143,19 +137,32 @@ impl Faults<'_> {
                 Some(unit) => self.unit(&at, value, unit),
                 None => {
                     let message = format!("{} {}", self.subject(&at), bound(kind));
-                    self.say(&at, Code::WrongValue, message, None);
+                    self.say(&at, Code::WrongValue, message, example(&at));
                 }
             },
         }
     }
 
-    fn unknown_keys(&mut self, at: &str, unexpected: &[String], known: &[String]) {
+    fn unknown_keys(&mut self, at: &str, unexpected: &[String], known: &Siblings) {
         for name in unexpected {
             let key = pointer::child(at, name);
+            let near = suggest::nearest(name, known.names.iter().map(String::as_str));
+            if near.is_none() && known.paths {
+                self.wrong_path(&key, name, Side::Key);
+                continue;
+            }
+            let inside = match near {
+                None => self.belongs_inside(at, name, known),
+                Some(_) => None,
+            };
+            let help = match &inside {
+                Some(inside) => Some(format!("`{name}` stands inside `{inside}`")),
+                None => suggest::help(name, known.names.iter().map(String::as_str)),
+            };
+            let meant = near.or(inside.as_deref());
+            self.meant
+                .extend(meant.map(|near| pointer::child(at, near)));
             let place = self.document.place_of_key(&key);
-            let help = suggest::help(name, known.iter().map(String::as_str));
-            let near = suggest::nearest(name, known.iter().map(String::as_str));
-            self.meant.extend(near.map(|near| pointer::child(at, near)));
             let message = format!("unknown key `{name}`");
             self.found
                 .push(Diagnostic::new(Code::UnknownKey, place, message).help_if(help));
@@ -163,7 +170,48 @@ impl Faults<'_> {
         }
     }
 
-    /// Nothing is taken out: an absent field is a field that is not read.
+    /// The neighbour that `name` was meant to stand inside: one that was left without a value, one
+    /// that must be there and is not, or the only one that has such a key.
+    fn belongs_inside(&self, at: &str, name: &str, known: &Siblings) -> Option<String> {
+        let takes = |sibling: &&String| known.inside(sibling).contains(name);
+        let takers: Vec<&String> = known.names.iter().filter(takes).collect();
+        let value = |sibling: &str| self.document.value.pointer(&pointer::child(at, sibling));
+        let empty = takers.iter().find(|s| value(s).is_some_and(Value::is_null));
+        let absent = takers
+            .iter()
+            .find(|s| known.required.contains(**s) && value(s).is_none());
+        let only = takers.first().filter(|_| takers.len() == 1);
+        empty.or(absent).or(only).map(|s| (*s).clone())
+    }
+
+    /// A path of a record that none can be, or that cannot stand here.
+    fn wrong_path(&mut self, at: &str, text: &str, side: Side) {
+        self.wrong.insert(at.to_owned());
+        let fault = match self.document.may_be_shown(at) {
+            true => PathFault::of(text),
+            false => None,
+        };
+        let Some(fault) = fault else {
+            let message = match side {
+                Side::Key => format!("`{text}` cannot stand here"),
+                Side::Value => self.subject(at) + " is not a path that can stand here",
+            };
+            let place = match side {
+                Side::Key => self.document.place_of_key(at),
+                Side::Value => self.document.place(at),
+            };
+            let diagnostic = Diagnostic::new(Code::WrongValue, place, message);
+            return self.found.push(diagnostic.help(not_written(text)));
+        };
+        let place = match side {
+            Side::Key => self.document.place_inside_key(at, text, fault.bytes),
+            Side::Value => self.document.place_inside(at, text, fault.bytes),
+        };
+        let diagnostic = Diagnostic::new(Code::WrongValue, place, fault.message);
+        self.found.push(diagnostic.help_if(fault.help));
+    }
+
+    /// Nothing is there to be taken out; what needs the key is not looked at further.
     fn missing(&mut self, at: &str, name: &str) {
         let message = format!("{} has no `{name}`", self.subject(at));
         self.lacks(at, &[name], message);
@@ -171,8 +219,10 @@ impl Faults<'_> {
 
     fn lacks(&mut self, at: &str, names: &[&str], message: String) {
         let place = self.document.place_of_key(at);
-        let diagnostic = Diagnostic::new(Code::MissingKey, place, message);
-        let keys = names.iter().map(|name| pointer::child(at, name)).collect();
+        let keys: Vec<String> = names.iter().map(|name| pointer::child(at, name)).collect();
+        let example = keys.first().and_then(|key| example(key));
+        let diagnostic = Diagnostic::new(Code::MissingKey, place, message).help_if(example);
+        self.wrong.extend(keys.iter().cloned());
         self.missing.push((keys, diagnostic));
     }
 
@@ -185,21 +235,15 @@ impl Faults<'_> {
         }
     }
 
-    fn broken_regex(&mut self, at: &str, text: &str, error: &regex::Error) {
-        let BrokenRegex { reason, bytes } = BrokenRegex::of(text, error);
-        let message = format!("{}: no regular expression: {reason}", self.subject(at));
-        let place = self.document.place_inside(at, text, bytes);
-        self.wrong.insert(at.to_owned());
-        self.found
-            .push(Diagnostic::new(Code::WrongValue, place, message));
-    }
-
     fn wrong_type(&mut self, at: &str, value: &Value, expected: &[String]) {
         let names: Vec<&str> = expected.iter().map(|t| in_words(t)).collect();
         if value.is_null() {
             let message = format!("{} has no value", self.subject(at));
-            let help = "give it a value, or take the key away".to_owned();
-            return self.say(at, Code::WrongType, message, Some(help));
+            let help = "give it a value, or take the key away";
+            let place = self.document.place(at);
+            let diagnostic = Diagnostic::new(Code::WrongType, place, message).help(help);
+            self.wrong.insert(at.to_owned());
+            return self.missing.push((vec![at.to_owned()], diagnostic));
         }
         let found = match value {
             Value::Number(number) if number.is_f64() => "a decimal",
@@ -210,12 +254,14 @@ impl Faults<'_> {
             self.subject(at),
             names.join(" or ")
         );
-        let quotable = value.is_number() || value.is_boolean();
+        // In quotes a lone port is no address either.
+        let quotable = (value.is_number() || value.is_boolean()) && !is_address(at);
         let quote = quotable && expected.iter().any(|t| t == "string");
         let help = match quote {
             true => Some(format!("write it in quotes: '{}'", self.shown(at, value))),
             false => self.unquoted(at, value, expected),
         };
+        let help = help.or_else(|| example(at));
         self.say(at, Code::WrongType, message, help);
     }
 
@@ -268,9 +314,29 @@ impl Faults<'_> {
         if value.is_null() {
             return self.wrong_type(at, value, &[]);
         }
-        let missing: Option<Vec<String>> = branches.iter().map(|b| missing_of(b, at)).collect();
-        if let Some(missing) = missing {
+        // Those that take a value of this type.
+        let fitting: Vec<&Vec<ValidationError<'static>>> = branches
+            .iter()
+            .filter(|b| types_of(b, at).is_none())
+            .collect();
+        let missing: Option<Vec<String>> = fitting.iter().map(|b| missing_of(b, at)).collect();
+        if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
             return self.one_of(at, &missing);
+        }
+        let unknown: Option<Vec<(&[String], Siblings)>> =
+            fitting.iter().map(|b| unknown_of(b, at)).collect();
+        if let Some([(unexpected, first), others @ ..]) = unknown.as_deref() {
+            let known = others.iter().fold(first.clone(), |all, (_, s)| all.and(s));
+            let unexpected: Vec<String> = unexpected
+                .iter()
+                .filter(|name| !known.names.contains(*name))
+                .cloned()
+                .collect();
+            if !unexpected.is_empty() {
+                self.unknown_keys(at, &unexpected, &known);
+                self.wrong.insert(at.to_owned());
+                return;
+            }
         }
         let words: Option<Vec<Vec<Value>>> = branches.iter().map(|b| words_of(b, at)).collect();
         if let Some(words) = words {
@@ -345,15 +411,39 @@ impl Faults<'_> {
     }
 }
 
-/// The keys that the object in question knows.
-fn siblings(error: &ValidationError<'_>) -> Vec<String> {
-    let path = error.schema_path().to_string();
-    let object = path.rsplit_once('/').map_or("", |(object, _)| object);
-    let known = schema::schema().pointer(&format!("{object}/properties"));
-    let known = known.and_then(Value::as_object);
-    known
-        .map(|k| k.keys().cloned().collect())
-        .unwrap_or_default()
+/// What a branch finds unknown at `at`, if it misses a key there too: the one was meant to be the other.
+fn unknown_of<'e>(
+    branch: &'e [ValidationError<'static>],
+    at: &str,
+) -> Option<(&'e [String], Siblings)> {
+    let mut here = branch
+        .iter()
+        .filter(|e| e.instance_path().to_string() == at);
+    let misses = here
+        .clone()
+        .any(|e| matches!(e.kind(), Kind::Required { .. }));
+    here.find_map(|error| match error.kind() {
+        Kind::AdditionalProperties { unexpected } if misses => {
+            Some((unexpected.as_slice(), Siblings::of(error)))
+        }
+        _ => None,
+    })
+}
+
+/// Whether an address stands at `at`.
+fn is_address(at: &str) -> bool {
+    let of_cluster = || at.starts_with("/clusters/") && at.contains("/bootstrap_servers/");
+    at == "/admin/listen" || of_cluster()
+}
+
+/// How the setting at `at`, or the one that it is an item of, is written, from the table of settings.
+fn example(at: &str) -> Option<String> {
+    let (above, name) = pointer::split(at)?;
+    let (name, example) = match settings::example(at) {
+        Some(example) => (name, example),
+        None => (pointer::last(above), settings::example(above)?),
+    };
+    Some(format!("write it as in `{name}: {example}`"))
 }
 
 /// What the schema says of the field.
@@ -389,6 +479,8 @@ fn bound(kind: &Kind) -> String {
         Kind::MaxItems { limit } => format!("must have at most {limit} item(s)"),
         Kind::MinLength { .. } | Kind::MinProperties { .. } => "must not be empty".to_owned(),
         Kind::MaxProperties { limit } => format!("must have at most {limit} key(s)"),
+        // The only thing that a schema of a setting rules out by itself.
+        Kind::Not { .. } => "must be more than 0".to_owned(),
         Kind::UniqueItems => "has an item twice".to_owned(),
         kind => format!("is not what it must be ({})", kind.keyword()),
     }

@@ -194,16 +194,28 @@ impl Document {
     /// in whatever style.
     pub fn place_inside(&self, pointer: &str, text: &str, inside: Range<usize>) -> Place {
         let scalar = self.spot(pointer).map(|spot| spot.value);
-        let part = scalar.and_then(|scalar| {
-            let part = written(self.sources.slice(scalar), text, inside.clone())?;
-            Some(Span {
-                start: scalar.start + part.start,
-                end: scalar.start + part.end,
-                ..scalar
-            })
-        });
+        let part = scalar.and_then(|scalar| self.part(scalar, text, inside.clone()));
         let span = || Some(self.sources.narrow(self.span(pointer)?, text, inside));
         self.place_of(part.or_else(span))
+    }
+
+    /// The place of the bytes `inside` of `text`, where `text` is what is written as the key.
+    pub fn place_inside_key(&self, pointer: &str, text: &str, inside: Range<usize>) -> Place {
+        let key = self.spots.get(pointer).and_then(|spot| spot.key);
+        match key.and_then(|key| self.part(key, text, inside)) {
+            Some(part) => self.place_of(Some(part)),
+            None => self.place_of_key(pointer),
+        }
+    }
+
+    /// The bytes `inside` of `text`, where `text` is what is written at `scalar`.
+    fn part(&self, scalar: Span, text: &str, inside: Range<usize>) -> Option<Span> {
+        let part = written(self.sources.slice(scalar), text, inside)?;
+        Some(Span {
+            start: scalar.start + part.start,
+            end: scalar.start + part.end,
+            ..scalar
+        })
     }
 
     fn place_of(&self, span: Option<Span>) -> Place {

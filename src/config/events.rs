@@ -235,6 +235,15 @@ fn culprit(text: &str, at: usize, kind: &ErrorKind) -> Option<(usize, usize)> {
             let tab = line + text.get(line..)?.find('\t')?;
             (tab <= at).then_some((tab, tab + 1))
         }
+        // The parser names where the text begins that it was reading.
+        ErrorKind::TabInPlainScalar => {
+            let rest = text.get(at..)?;
+            let tab = at
+                + rest
+                    .find("\n\t")
+                    .map_or_else(|| rest.find('\t'), |line| Some(line + 1))?;
+            Some((tab, tab + 1))
+        }
         _ => None,
     }
 }
@@ -251,7 +260,17 @@ fn syntax(error: &ScanError, file: usize, sources: &Sources) -> Failure {
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
-        | ErrorKind::TabAtBlockScalarStart => Some("indent with spaces; YAML takes no tabs there"),
+        | ErrorKind::TabAtBlockScalarStart
+        | ErrorKind::TabInPlainScalar => Some("indent with spaces; YAML takes no tabs there"),
+        ErrorKind::MappingValueNotAllowed => Some(
+            "a text with `: ` in it needs quotes; a key begins in the same column as its neighbours",
+        ),
+        ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::ExpectedFlowSequenceSeparator => {
+            Some("a comma is missing, or quotes around a text that has brackets or commas in it")
+        }
+        ErrorKind::ExpectedBlockSequenceEntry | ErrorKind::ExpectedBlockMappingKey => {
+            Some("what belongs together begins in the same column")
+        }
         ErrorKind::UnclosedQuotedScalar => Some("the quote that opens here is never closed"),
         ErrorKind::UnclosedFlowCollection { .. } => Some("the bracket is never closed"),
         ErrorKind::UnknownAnchor => Some("an alias `*name` needs an `&name` before it"),

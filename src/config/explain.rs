@@ -108,7 +108,7 @@ fn ends_with(path: &str, steps: &[&str]) -> bool {
 
 /// The setting at a path, found by walking the schema.
 fn at(steps: &[&str]) -> Option<Explanation> {
-    let mut nodes = expand(schema::schema());
+    let mut nodes = schema::alternatives(schema::schema());
     let mut path = String::new();
     let mut found = None;
     for step in steps {
@@ -117,30 +117,11 @@ fn at(steps: &[&str]) -> Option<Explanation> {
             "" => step,
             _ => format!("{path}.{step}"),
         };
-        nodes = expand(node);
+        nodes = schema::alternatives(node);
         found = Some((node, presence));
     }
     let (node, presence) = found?;
     Some(told(path, node, &nodes, presence))
-}
-
-/// A schema and all that it refers to: the alternatives that one place has.
-fn expand(node: &'static Value) -> Vec<&'static Value> {
-    let mut nodes = vec![node];
-    let mut next = 0;
-    while let Some(node) = nodes.get(next).copied() {
-        next += 1;
-        let target = node.get("$ref").and_then(Value::as_str);
-        let target = target.and_then(|t| schema::schema().pointer(t.trim_start_matches('#')));
-        let branches = ["allOf", "anyOf", "oneOf"].into_iter();
-        let branches = branches.filter_map(|keyword| node.get(keyword)?.as_array());
-        for more in target.into_iter().chain(branches.flatten()) {
-            if !nodes.iter().any(|known| std::ptr::eq(*known, more)) {
-                nodes.push(more);
-            }
-        }
-    }
-    nodes
 }
 
 /// One step down: a key, any name of a map, or an item of a list. A list may be stepped over.
@@ -168,7 +149,7 @@ fn descend(nodes: &[&'static Value], step: &str) -> Option<(String, &'static Val
     if step == "*" || step.parse::<usize>().is_ok() {
         return Some(("*".to_owned(), items, Presence::Optional));
     }
-    let (step, member, presence) = descend(&expand(items), step)?;
+    let (step, member, presence) = descend(&schema::alternatives(items), step)?;
     Some((format!("*.{step}"), member, presence))
 }
 
@@ -198,7 +179,7 @@ fn told(
 /// The forms that a value may have, in words.
 fn takes(node: &'static Value) -> Vec<String> {
     let mut forms = Vec::new();
-    for node in expand(node) {
+    for node in schema::alternatives(node) {
         let unit = node.get("x-mirror-unit").and_then(Value::as_str);
         if let Some(unit) = unit.and_then(Unit::named) {
             forms.push(unit.in_words().to_owned());
@@ -271,7 +252,7 @@ fn keys(nodes: &[&'static Value]) -> Vec<(String, String)> {
         .iter()
         .filter_map(|node| node.get("properties")?.as_object());
     let about = |member: &'static Value| {
-        let nodes = expand(member);
+        let nodes = schema::alternatives(member);
         let about = nodes.iter().find_map(|n| n.get("description")?.as_str());
         about.unwrap_or_default().replace('\n', " ")
     };

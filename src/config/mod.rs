@@ -30,6 +30,7 @@ pub mod scalar;
 pub mod schema;
 pub mod secret;
 pub mod settings;
+mod siblings;
 pub mod spec;
 pub mod spots;
 pub mod story;

@@ -106,8 +106,10 @@ macro_rules! with_settings {
                 /// Limits of each flow.
                 pub limits: Option<RawRouteLimits>,
                 /// How often the committed offsets follow what is acknowledged.
+                #[schemars(extend("not" = crate::config::units::zero()))]
                 pub commit_interval: Option<DurationText>,
                 /// How often new topics and partitions are looked for.
+                #[schemars(extend("not" = crate::config::units::zero()))]
                 pub discovery_interval: Option<DurationText>,
                 /// Who is told about rebalances, after our own drain and commit: `log`,
                 /// `{ exec: [command, args…] }`, or a name that an embedding program registered.
@@ -229,6 +231,7 @@ raw! {
         #[schemars(range(min = 1))]
         pub records: Option<usize>,
         /// Bytes at most.
+        #[schemars(extend("not" = crate::config::units::zero()))]
         pub bytes: Option<SizeText>,
     }
 
@@ -246,14 +249,17 @@ raw! {
     /// Limits of each flow.
     pub struct RawRouteLimits {
         /// Bytes that are fetched and not yet settled, at most.
+        #[schemars(extend("not" = crate::config::units::zero()))]
         pub in_flight: Option<SizeText>,
         /// Output of one record at most; what the target topic takes where absent.
+        #[schemars(extend("not" = crate::config::units::zero()))]
         pub record: Option<SizeText>,
     }
 
     /// Limits of the whole process.
     pub struct RawLimits {
         /// Memory budget, shared by all routes.
+        #[schemars(extend("not" = crate::config::units::zero()))]
         pub memory: Option<SizeText>,
     }
 

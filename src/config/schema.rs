@@ -18,6 +18,25 @@ pub fn schema() -> &'static Value {
     &SCHEMA
 }
 
+/// A schema and all that it refers to: the alternatives that one place has.
+pub fn alternatives(node: &'static Value) -> Vec<&'static Value> {
+    let mut nodes = vec![node];
+    let mut next = 0;
+    while let Some(node) = nodes.get(next).copied() {
+        next += 1;
+        let target = node.get("$ref").and_then(Value::as_str);
+        let target = target.and_then(|t| schema().pointer(t.trim_start_matches('#')));
+        let branches = ["allOf", "anyOf", "oneOf"].into_iter();
+        let branches = branches.filter_map(|keyword| node.get(keyword)?.as_array());
+        for more in target.into_iter().chain(branches.flatten()) {
+            if !nodes.iter().any(|known| std::ptr::eq(*known, more)) {
+                nodes.push(more);
+            }
+        }
+    }
+    nodes
+}
+
 /// The text of `schemas/mirror.schema.json`.
 pub fn text() -> String {
     let mut text = serde_json::to_string_pretty(schema()).unwrap_or_default();

@@ -236,13 +236,34 @@ pub fn setting(path: &str) -> Option<&'static Setting> {
         Some(rest) => ["routes", "*"].into_iter().chain(rest.split('.')).collect(),
         None => path.split('.').collect(),
     };
-    all().find(|setting| {
-        let steps = setting.path.split('.');
-        steps.clone().count() == wanted.len()
-            && steps
-                .zip(&wanted)
-                .all(|(step, name)| step == "*" || step == *name)
-    })
+    all().find(|setting| is_at(setting, &wanted))
+}
+
+/// The first example of the setting that stands at `pointer` of a file.
+pub fn example(pointer: &str) -> Option<&'static str> {
+    let steps: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|step| step.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let (above, rest): (&[&str], &[&str]) = match steps.as_slice() {
+        ["defaults", rest @ ..] => (&["routes", "*"], rest),
+        ["handlers", _, rest @ ..] => (&["routes", "*", "handlers"], rest),
+        whole => (&[], whole),
+    };
+    let wanted: Vec<&str> = above.iter().chain(rest).copied().collect();
+    let setting = all().find(|setting| is_at(setting, &wanted))?;
+    setting.examples.first().copied()
+}
+
+/// Whether the setting's path leads where `steps` do.
+fn is_at(setting: &Setting, steps: &[&str]) -> bool {
+    let path = setting.path.split('.');
+    path.clone().count() == steps.len()
+        && path
+            .zip(steps)
+            .all(|(step, name)| step == "*" || step == *name)
 }
 
 /// The class of the setting at `path`: its own, or that of what it stands in.

@@ -9,7 +9,8 @@ use super::outline::{self, Certainty, FlowNames, Outline};
 use super::spec::StepSpec;
 use super::step::{Ran, Step};
 use super::{
-    Binding, ChainFault, Failure, FailureCode, Reads, Registry, StepFailure, Targets, Verdict,
+    Binding, ChainFault, Failure, FailureCode, Inside, Reads, Registry, Side, StepFailure, Targets,
+    Verdict,
 };
 use crate::record::Record;
 use std::cell::RefCell;
@@ -142,9 +143,10 @@ impl Chain {
             let bound = step.bind(binding, &mut targets);
             steps.push(bound.map_err(|unbound| ChainFault {
                 pointer: format!("/{index}"),
+                side: Side::Value,
                 inside: unbound.inside,
                 message: unbound.message,
-                help: None,
+                help: unbound.help,
             })?);
         }
         let pass_through = match targets.known.as_slice() {
@@ -166,11 +168,12 @@ fn refuse_reserved_captures(binding: &Binding<'_>) -> Result<(), ChainFault> {
         None => Ok(()),
         Some(name) => Err(ChainFault {
             pointer: String::new(),
-            inside: None,
-            message: format!(
-                "the capture `{name}` of `{}` is called like a placeholder or a path",
-                binding.selected_by
-            ),
+            side: Side::Value,
+            inside: Some(Inside {
+                text: name.to_owned(),
+                bytes: 0..name.len(),
+            }),
+            message: format!("the capture `{name}` is called like a placeholder or a path"),
             help: Some("give the capture another name".to_owned()),
         }),
     }

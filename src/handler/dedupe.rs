@@ -80,12 +80,9 @@ impl Clone for Dedupe {
 impl Dedupe {
     /// Compiles the `dedupe` at `id` and what `spec` says beside it.
     pub(super) fn compile(id: &str, spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
-        let id = match Path::parse(id) {
-            Ok(path) if path.has_each() => place
-                .child("dedupe")
-                .fault("`[*]` is many values, an id is one"),
+        let id = match Path::parse_one(id) {
             Ok(path) => Some(path),
-            Err(message) => place.child("dedupe").fault(message),
+            Err(fault) => place.child("dedupe").fault_path(id, fault),
         };
         let window = match spec.window.as_deref().map(units::duration) {
             None => Some(WINDOW),

@@ -1,7 +1,8 @@
 //! Where a mistake in a chain stands: a JSON pointer that grows as the compiler descends.
 
 use super::broken_regex::BrokenRegex;
-use super::{ChainFault, Inside};
+use super::path::PathFault;
+use super::{ChainFault, Inside, Side};
 use std::cell::RefCell;
 use std::fmt::Display;
 
@@ -12,6 +13,7 @@ use std::fmt::Display;
 #[derive(Clone)]
 pub(crate) struct Place<'f> {
     pointer: String,
+    side: Side,
     faults: &'f RefCell<Vec<ChainFault>>,
 }
 
@@ -28,6 +30,8 @@ pub(crate) struct Words {
 pub(crate) struct Unbound {
     /// What is wrong.
     pub(crate) message: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
     /// The part of a text that is.
     pub(crate) inside: Option<Inside>,
 }
@@ -36,6 +40,7 @@ impl From<String> for Unbound {
     fn from(message: String) -> Self {
         Self {
             message,
+            help: None,
             inside: None,
         }
     }
@@ -46,6 +51,7 @@ impl<'f> Place<'f> {
     pub(crate) fn root(faults: &'f RefCell<Vec<ChainFault>>) -> Self {
         Self {
             pointer: String::new(),
+            side: Side::Value,
             faults,
         }
     }
@@ -55,7 +61,16 @@ impl<'f> Place<'f> {
         let name = name.to_string().replace('~', "~0").replace('/', "~1");
         Self {
             pointer: format!("{}/{name}", self.pointer),
+            side: Side::Value,
             faults: self.faults,
+        }
+    }
+
+    /// The key of this place.
+    pub(crate) fn key(&self) -> Self {
+        Self {
+            side: Side::Key,
+            ..self.clone()
         }
     }
 
@@ -82,6 +97,19 @@ impl<'f> Place<'f> {
         self.push(inside.into(), fault)
     }
 
+    /// Reports the path `text`, which stands here, as one that is wrong. Always `None`.
+    pub(crate) fn fault_path<T>(&self, text: &str, fault: PathFault) -> Option<T> {
+        let inside = Inside {
+            text: text.to_owned(),
+            bytes: fault.bytes,
+        };
+        let words = Words {
+            message: fault.message,
+            help: fault.help,
+        };
+        self.fault_inside(inside, words)
+    }
+
     /// Reports a regular expression that does not compile. Always `None`.
     pub(crate) fn fault_regex<T>(&self, text: &str, broken: BrokenRegex) -> Option<T> {
         let inside = Inside {
@@ -102,6 +130,7 @@ impl<'f> Place<'f> {
     fn push<T>(&self, inside: Option<Inside>, words: Words) -> Option<T> {
         self.faults.borrow_mut().push(ChainFault {
             pointer: self.pointer.clone(),
+            side: self.side,
             inside,
             message: words.message,
             help: words.help,
@@ -113,16 +142,21 @@ impl<'f> Place<'f> {
 /// `did you mean …?` for a `word` that is none of `known`, else the list of them.
 pub(crate) fn suggest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let close = known
-        .iter()
-        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
-        .min();
-    match close {
-        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
+    match close(word, known.iter().copied()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
         None if known.is_empty() => "there is none".to_owned(),
         None => format!("one of: {}", known.join(", ")),
     }
+}
+
+/// The one of `known` that `word` is a misspelling of.
+pub(crate) fn close<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
+        .min();
+    near.map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -36,11 +36,11 @@ pub(crate) struct Sample {
 impl Filter {
     /// Compiles `spec`, reporting mistakes at `place`.
     pub(crate) fn compile(spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
-        if spec.dedupe.is_none() && (spec.window.is_some() || spec.max.is_some()) {
-            return place.fault("`window` and `max` belong to `dedupe`");
-        }
-        if spec.sample.is_none() && (spec.by.is_some() || spec.seed.is_some()) {
-            return place.fault("`by` and `seed` belong to `sample`");
+        if let Some((stray, owner)) = stray(spec) {
+            return place.child(stray).key().fault_with_help(
+                format!("`{stray}` belongs to `{owner}`"),
+                format!("take it away, or write a step with `{owner}`"),
+            );
         }
         match (&spec.keep, &spec.drop, &spec.sample, &spec.dedupe) {
             (Some(keep), None, None, None) => {
@@ -77,6 +77,25 @@ impl Filter {
     }
 }
 
+/// A key that belongs to an action that the filter does not have, and that action.
+fn stray(spec: &FilterSpec) -> Option<(&'static str, &'static str)> {
+    let keys = [
+        (
+            "window",
+            "dedupe",
+            spec.window.is_some(),
+            spec.dedupe.is_some(),
+        ),
+        ("max", "dedupe", spec.max.is_some(), spec.dedupe.is_some()),
+        ("by", "sample", spec.by.is_some(), spec.sample.is_some()),
+        ("seed", "sample", spec.seed.is_some(), spec.sample.is_some()),
+    ];
+    let mut stray = keys
+        .into_iter()
+        .filter(|(_, _, is_there, has_owner)| *is_there && !has_owner);
+    stray.next().map(|(key, owner, ..)| (key, owner))
+}
+
 impl Handler for Filter {
     fn reads(&self) -> Reads {
         match self {
@@ -98,14 +117,9 @@ impl Sample {
     fn compile(ratio: &Value, spec: &FilterSpec, place: &Place<'_>) -> Option<Self> {
         let by = match spec.by.as_deref() {
             None | Some("record") => None,
-            Some(path) => match Path::parse(path) {
-                Ok(path) if path.has_each() => {
-                    return place
-                        .child("by")
-                        .fault("`[*]` is many values, `by` takes one");
-                }
+            Some(text) => match Path::parse_one(text) {
                 Ok(path) => Some(path),
-                Err(message) => return place.child("by").fault(message),
+                Err(fault) => return place.child("by").fault_path(text, fault),
             },
         };
         let Some(ratio) = parse_ratio(ratio) else {
@@ -251,7 +265,7 @@ mod tests {
         for (value, pointer) in [
             (json!({}), ": "),
             (json!({"keep": "empty", "drop": "empty"}), ": "),
-            (json!({"keep": "empty", "by": "key"}), ": "),
+            (json!({"keep": "empty", "by": "key"}), "/by: "),
             (json!({"sample": "5"}), "/sample: "),
             (json!({"sample": "150%"}), "/sample: "),
             (json!({"sample": "50%", "by": "kye"}), "/by: "),
@@ -259,8 +273,8 @@ mod tests {
             (json!({"dedupe": "value.ids[*]"}), "/dedupe: "),
             (json!({"dedupe": "key", "window": "10"}), "/window: "),
             (json!({"dedupe": "key", "max": 0}), "/max: "),
-            (json!({"dedupe": "key", "by": "key"}), ": "),
-            (json!({"keep": "empty", "window": "1m"}), ": "),
+            (json!({"dedupe": "key", "by": "key"}), "/by: "),
+            (json!({"keep": "empty", "window": "1m"}), "/window: "),
             (json!({"keep": "value.a >"}), "/keep: the expression ends"),
         ] {
             let faults = compile(value.clone()).expect_err("a mistake");

@@ -48,9 +48,11 @@ pub use chain::{BoundChain, Chain, Cost};
 pub use clock::Clock;
 pub use json::Segment;
 pub(crate) use json::number::compare as compare_numbers;
+pub(crate) use naming::NAME_HELP as TOPIC_NAMES;
 pub use observer::{Observer, StepView, Way};
 pub(crate) use path::Field;
-pub use path::Path;
+pub use path::{Path, PathFault};
+pub(crate) use schema::{is_for_paths, not_written};
 pub use spec::StepSpec;
 
 /// What a handler or a chain reads of a record. Ordered: each includes those before it.
@@ -214,12 +216,23 @@ impl Registry {
 pub struct ChainFault {
     /// JSON pointer inside the list of steps, such as `/1/filter/keep`.
     pub pointer: String,
+    /// Whether the key there is meant, or the value.
+    pub side: Side,
     /// Where in the text that stands there, if the mistake is in a part of it.
     pub inside: Option<Inside>,
     /// What is wrong.
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+}
+
+/// Which side of a `key: value` a mistake is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The key.
+    Key,
+    /// The value.
+    Value,
 }
 
 /// A part of a text of the file.

@@ -44,6 +44,10 @@ struct Allowed {
     whole_name: Regex,
 }
 
+/// What topics may be called.
+pub(crate) const NAME_HELP: &str =
+    "names of topics have letters, digits, `.`, `_` and `-`, 249 characters at most";
+
 impl Naming {
     /// Compiles `text` with its `allow`; `owner` is the map that has both.
     pub(crate) fn compile(
@@ -60,7 +64,7 @@ impl Naming {
             let inside = template.part(text);
             let words = Words {
                 message: format!("no topic can be called `{text}`"),
-                help: Some("names of topics have letters, digits, `.`, `_` and `-`, 249 characters at most".to_owned()),
+                help: Some(NAME_HELP.to_owned()),
             };
             return place.fault_inside(inside, words);
         }

@@ -5,6 +5,7 @@ use super::{Failure, FailureCode, Reads};
 use crate::record::Record;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,17 @@ pub enum Path {
     Key(Vec<Segment>),
     /// The value, or a field of a value that is JSON.
     Value(Vec<Segment>),
+}
+
+/// What is wrong with a path as written, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathFault {
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The bytes of the text that are wrong.
+    pub bytes: Range<usize>,
 }
 
 /// What stands at a path in one record.
@@ -61,32 +73,59 @@ impl Path {
     /// Parses a path as written.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, PathFault> {
         let root_end = text.find(['.', '[']).unwrap_or(text.len());
         let (root, rest) = text.split_at(root_end);
+        let segments = || {
+            Ok(parse_segments(text, root_end)?
+                .into_iter()
+                .unzip::<_, _, _, Vec<_>>()
+                .0)
+        };
         match (root, rest) {
             ("topic", "") => Ok(Self::Topic),
             ("partition", "") => Ok(Self::Partition),
             ("offset", "") => Ok(Self::Offset),
             ("timestamp", "") => Ok(Self::Timestamp),
-            ("key", _) => Ok(Self::Key(parse_segments(rest)?)),
-            ("value", _) => Ok(Self::Value(parse_segments(rest)?)),
+            ("key", _) => Ok(Self::Key(segments()?)),
+            ("value", _) => Ok(Self::Value(segments()?)),
             ("header", _) => match rest.strip_prefix('.') {
                 Some(name) if name.ends_with('*') => {
-                    Err("`*` at the end of a header's name stands in `unset` alone".to_owned())
+                    let message = "`*` at the end of a header's name stands in `unset` alone";
+                    let help = "write the header's whole name";
+                    Err(PathFault::new(message, text.len() - 1..text.len()).help(help))
                 }
                 Some(name) if !name.is_empty() => Ok(Self::Header(name.to_owned())),
-                _ => Err("a header is written `header.NAME`".to_owned()),
+                _ => {
+                    let fault = PathFault::new("a header has a name", 0..text.len());
+                    Err(fault.help("write `header.NAME`"))
+                }
             },
             ("topic" | "partition" | "offset" | "timestamp", _) => {
-                Err(format!("`{root}` has no fields"))
+                let message = format!("`{root}` has no fields");
+                let fault = PathFault::new(message, root_end..text.len());
+                Err(fault.help(format!("write `{root}` alone")))
             }
-            _ => {
-                let help = super::fault::suggest(root, ROOTS);
-                Err(format!("`{text}` is no path ({help})"))
-            }
+            _ => Err(PathFault::no_root(text, root)),
         }
+    }
+
+    /// Parses the path of one value: `[*]`, which is many, is refused.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse_one(text: &str) -> Result<Self, PathFault> {
+        let path = Self::parse(text)?;
+        if !path.has_each() {
+            return Ok(path);
+        }
+        let start = text.find(['.', '[']).unwrap_or(text.len());
+        let mut segments = parse_segments(text, start)?.into_iter();
+        let each = segments.find(|(segment, _)| *segment == Segment::Each);
+        let bytes = each.map_or(0..text.len(), |(_, bytes)| bytes);
+        let fault = PathFault::new("`[*]` is many values, and one is expected", bytes);
+        Err(fault.help("write the place of one of them, such as `[0]`"))
     }
 
     /// What reading it reads.
@@ -237,52 +276,108 @@ impl<'r> Field<'r> {
     }
 }
 
-fn parse_segments(text: &str) -> Result<Vec<Segment>, String> {
-    let mut segments = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        rest = &rest[first.len_utf8()..];
-        if first == '.' {
-            let end = rest.find(['.', '[', ']', '"']).unwrap_or(rest.len());
-            if end == 0 {
-                return Err("a name is missing after a dot".to_owned());
-            }
-            segments.push(Segment::Name(rest[..end].to_owned()));
-            rest = &rest[end..];
-        } else if first == '[' {
-            let (segment, after) = parse_bracket(rest)?;
-            segments.push(segment);
-            rest = after;
-        } else {
-            return Err(format!("`{first}` is not expected in a path"));
+impl PathFault {
+    /// What is wrong with `text`; `None` if it is a path.
+    pub fn of(text: &str) -> Option<Self> {
+        Path::parse(text).err()
+    }
+
+    fn new(message: impl Into<String>, bytes: Range<usize>) -> Self {
+        Self {
+            message: message.into(),
+            help: None,
+            bytes,
         }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Of a text whose first word begins no path: a misspelt one, or a field without its `value`.
+    fn no_root(text: &str, root: &str) -> Self {
+        let fault = Self::new(format!("`{text}` is no path"), 0..root.len());
+        match super::fault::close(root, ROOTS) {
+            Some(close) => fault.help(format!("did you mean `{close}`?")),
+            None if root.is_empty() => fault.help("write `value.NAME` or `header.NAME`"),
+            None => fault.help(format!(
+                "a field is written `value.{text}`, a header `header.{text}`"
+            )),
+        }
+    }
+
+    /// With its help in the same line, where there is no other place for it.
+    pub(crate) fn in_one_line(self) -> String {
+        match self.help {
+            Some(help) => format!("{} ({help})", self.message),
+            None => self.message,
+        }
+    }
+}
+
+/// The segments behind the first word, each with its bytes in `text`.
+fn parse_segments(text: &str, start: usize) -> Result<Vec<(Segment, Range<usize>)>, PathFault> {
+    let mut segments = Vec::new();
+    let mut at = start;
+    while let Some(first) = text[at..].chars().next() {
+        let inside = at + first.len_utf8();
+        let (segment, end) = match first {
+            '.' => parse_name(text, inside)?,
+            '[' => parse_bracket(text, inside)?,
+            _ => {
+                let message = format!("`{first}` is not expected in a path");
+                let help = "a name with other characters is written `[\"…\"]`";
+                return Err(PathFault::new(message, at..inside).help(help));
+            }
+        };
+        segments.push((segment, at..end));
+        at = end;
     }
     Ok(segments)
 }
 
-/// Parses what stands after `[`: an index, `*`, or a name in JSON's quotes.
-fn parse_bracket(text: &str) -> Result<(Segment, &str), String> {
-    if text.starts_with('"') {
-        let mut names = serde_json::Deserializer::from_str(text).into_iter::<String>();
-        let name = match names.next() {
-            Some(Ok(name)) => name,
-            _ => return Err("the name in quotes does not end".to_owned()),
-        };
-        let rest = &text[names.byte_offset()..];
-        let rest = rest.strip_prefix(']').ok_or("a `]` is missing")?;
-        return Ok((Segment::Name(name), rest));
+/// The name that begins at `at`, and where it ends.
+fn parse_name(text: &str, at: usize) -> Result<(Segment, usize), PathFault> {
+    let rest = &text[at..];
+    let end = at + rest.find(['.', '[', ']', '"']).unwrap_or(rest.len());
+    if end == at {
+        let fault = PathFault::new("a name is missing after a dot", at - 1..at);
+        return Err(fault.help("take the dot away, or write the name of the field behind it"));
     }
-    let (inside, rest) = text.split_once(']').ok_or("a `]` is missing")?;
+    Ok((Segment::Name(text[at..end].to_owned()), end))
+}
+
+/// What begins at `at`, behind a `[`: an index, `*`, or a name in JSON's quotes; and where it ends.
+fn parse_bracket(text: &str, at: usize) -> Result<(Segment, usize), PathFault> {
+    let rest = &text[at..];
+    let unclosed =
+        |end| PathFault::new("a `[` is not closed", at - 1..end).help("write `]` behind it");
+    if rest.starts_with('"') {
+        let mut names = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let Some(Ok(name)) = names.next() else {
+            let fault = PathFault::new("the name in quotes does not end", at..text.len());
+            return Err(fault.help("write `\"]` behind it"));
+        };
+        let end = at + names.byte_offset();
+        return match text[end..].starts_with(']') {
+            true => Ok((Segment::Name(name), end + 1)),
+            false => Err(unclosed(end)),
+        };
+    }
+    let length = rest.find(']').ok_or_else(|| unclosed(text.len()))?;
+    let (inside, end) = (&rest[..length], at + length + 1);
     if inside == "*" {
-        return Ok((Segment::Each, rest));
+        return Ok((Segment::Each, end));
     }
     match inside.parse() {
-        Ok(index) if inside.bytes().all(|b| b.is_ascii_digit()) => {
-            Ok((Segment::Index(index), rest))
+        Ok(index) if inside.bytes().all(|b| b.is_ascii_digit()) => Ok((Segment::Index(index), end)),
+        _ => {
+            let message =
+                format!("`[{inside}]` is neither an index nor `[*]` nor a name in quotes");
+            let fault = PathFault::new(message, at - 1..end);
+            Err(fault.help("count elements from 0, or write a name as `[\"name\"]`"))
         }
-        _ => Err(format!(
-            "`[{inside}]` is neither an index nor `[*]` nor a name in quotes"
-        )),
     }
 }
 
@@ -367,7 +462,43 @@ mod tests {
         for path in wrong {
             assert!(Path::parse(path).is_err(), "{path:?}");
         }
-        let error = Path::parse("valeu.x").expect_err("a typo");
-        assert!(error.contains("did you mean `value`"), "{error}");
+    }
+
+    #[test]
+    fn mistakes_have_their_place_and_one_help() {
+        let wrong = [
+            ("valeu.x", "valeu", "did you mean `value`?"),
+            (
+                "user.id",
+                "user",
+                "a field is written `value.user.id`, a header `header.user.id`",
+            ),
+            (
+                "value..a",
+                ".",
+                "take the dot away, or write the name of the field behind it",
+            ),
+            (
+                "value.a[x].b",
+                "[x]",
+                "count elements from 0, or write a name as `[\"name\"]`",
+            ),
+            ("value.é[1", "[1", "write `]` behind it"),
+            ("value[\"a\"x", "[\"a\"", "write `]` behind it"),
+            ("topic.x", ".x", "write `topic` alone"),
+            ("header.x-*", "*", "write the header's whole name"),
+            (
+                "value[\"[*]\"][*].a",
+                "[*]",
+                "write the place of one of them, such as `[0]`",
+            ),
+        ];
+        for (text, part, help) in wrong {
+            let fault = Path::parse_one(text).expect_err(text);
+            assert_eq!(&text[fault.bytes.clone()], part, "{text}");
+            assert_eq!(fault.help.as_deref(), Some(help), "{text}");
+        }
+        let fault = Path::parse_one("value[\"[*]\"][*].a").expect_err("many");
+        assert_eq!(fault.bytes, 12..15);
     }
 }

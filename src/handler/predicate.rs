@@ -5,10 +5,10 @@
 //! is written.
 
 use super::cel::{self, Comparison};
-use super::fault::{Place, suggest};
+use super::fault::Place;
 use super::fields::{Fields, Slot, View};
 use super::operator::Operator;
-use super::path::{Path, ROOTS};
+use super::path::Path;
 use super::{Failure, Reads};
 use crate::record::Record;
 use serde_json::{Map, Value};
@@ -115,16 +115,9 @@ impl Clause {
             "all" => Some(Self::All(Self::list(value, fields, place)?)),
             "any" => Some(Self::Any(Self::list(value, fields, place)?)),
             "not" => Some(Self::Not(Box::new(Self::compile(value, fields, place)?))),
-            _ => match Path::parse(name) {
-                Ok(path) if path.has_each() => {
-                    place.fault("`[*]` is many values; use `contains` on the array")
-                }
+            _ => match Path::parse_one(name) {
                 Ok(path) => Self::tests(&path, value, fields, place),
-                Err(message) => {
-                    let first = name.split(['.', '[']).next().unwrap_or_default();
-                    let known = ["all", "any", "not"].into_iter().chain(ROOTS);
-                    place.fault_with_help(message, suggest(first, known))
-                }
+                Err(fault) => place.key().fault_path(name, fault),
             },
         }
     }

@@ -258,12 +258,15 @@ fn compile_headers(entries: &Entries, place: &Place<'_>) -> Option<Vec<(String, 
         if new.is_empty() {
             return place.fault("a header's new name is empty");
         }
-        if old.ends_with('*') || new.ends_with('*') {
-            return place.fault("each header is renamed by its whole name");
-        }
-        if old.starts_with("header.") {
-            let help = format!("write `{}`", old.trim_start_matches("header."));
-            return place.fault_with_help("headers are named here without `header.`", help);
+        for (name, place) in [(old, &place.key()), (new, place)] {
+            if name.ends_with('*') {
+                let help = "write a line for each of them";
+                return place.fault_with_help("a header is renamed by its whole name", help);
+            }
+            if let Some(bare) = name.strip_prefix("header.") {
+                let help = format!("write `{bare}`");
+                return place.fault_with_help("headers are named here without `header.`", help);
+            }
         }
         Some((old.to_owned(), new.to_owned()))
     })
@@ -271,13 +274,11 @@ fn compile_headers(entries: &Entries, place: &Place<'_>) -> Option<Vec<(String, 
 
 fn compile_fields(entries: &Entries, place: &Place<'_>) -> Option<Vec<FieldRename>> {
     names(entries, place, |old, new, place| {
-        let (old, new) = match (Path::parse(old), Path::parse(new)) {
+        let (old, new) = match (Path::parse_one(old), Path::parse_one(new)) {
             (Ok(old), Ok(new)) => (old, new),
-            (Err(message), _) | (_, Err(message)) => return place.fault(message),
+            (Err(fault), _) => return place.key().fault_path(old, fault),
+            (_, Err(fault)) => return place.fault_path(new, fault),
         };
-        if old.has_each() || new.has_each() {
-            return place.fault("`[*]` cannot be renamed");
-        }
         let same_root = old.is_of_value() == new.is_of_value();
         match (old.segments().split_last(), new.segments().split_last()) {
             (Some((Segment::Name(_), from)), Some((Segment::Name(new), to)))

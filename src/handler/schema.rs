@@ -14,6 +14,27 @@ const PATH: &str = r"^(topic|partition|offset|timestamp|header\..+|(key|value)([
 /// What a path looks like that a step can change.
 const CHANGED: &str = r"^(header\..+|(key|value)([.\[].+)?)$";
 
+/// What a path of a field looks like.
+const FIELD: &str = r"^(key|value)[.\[].+$";
+
+/// What a path looks like that has a type.
+const TYPED: &str = r"^(key|value)([.\[].+)?$";
+
+/// Whether texts of that pattern are paths of records.
+pub(crate) fn is_for_paths(pattern: &str) -> bool {
+    [PATH, CHANGED, FIELD, TYPED].contains(&pattern)
+}
+
+/// What to do about a path that is one, and cannot stand where it was written.
+pub(crate) fn not_written(path: &str) -> &'static str {
+    match path {
+        "topic" => "a topic is named by `rename: { topic: … }`",
+        "timestamp" => "the timestamp is set by `reformat: { timestamp: … }`",
+        "partition" => "the partition is picked by the route's `partitions`",
+        _ => "write `value.NAME`, `key.NAME`, or, where headers can stand, `header.NAME`",
+    }
+}
+
 /// Optional means left out, not null: takes the null from every optional property.
 pub(super) fn without_null(schema: &mut Schema) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
@@ -75,7 +96,7 @@ pub(super) fn predicate(itself: &Schema) -> Schema {
             "gte": {"description": "Greater than or equal to.", "type": order["type"]},
             "lt": {"description": "Less than.", "type": order["type"]},
             "lte": {"description": "Less than or equal to.", "type": order["type"]},
-            "matches": {"description": "A regular expression for the whole text.", "type": "string", "format": "regex"},
+            "matches": {"description": "A regular expression for the whole text.", "type": "string"},
             "contains": {"description": "A part of the text, or an element of the array.", "type": literal["type"]},
             "exists": {"description": "Whether it is there.", "type": "boolean"},
         },
@@ -138,7 +159,7 @@ pub(super) fn field_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "minProperties": 1,
-        "patternProperties": {r"^(key|value)[.\[].+$": {"type": "string"}},
+        "patternProperties": {FIELD: {"type": "string"}},
         "additionalProperties": false,
     })
 }
@@ -195,7 +216,7 @@ pub(super) fn types(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "minProperties": 1,
-        "patternProperties": {r"^(key|value)([.\[].+)?$": {"enum": TYPES}},
+        "patternProperties": {TYPED: {"enum": TYPES}},
         "additionalProperties": false,
     })
 }

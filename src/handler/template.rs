@@ -4,7 +4,7 @@ use super::fault::{Place, Unbound, Words, suggest};
 use super::limit::RecordLimit;
 use super::moment::Pattern;
 use super::outline::{FlowNames, Part, append};
-use super::path::{Path, ROOTS};
+use super::path::{Path, PathFault, ROOTS};
 use super::{Binding, Failure, FailureCode, Inside, Reads};
 use crate::record::Record;
 use std::borrow::Cow;
@@ -84,9 +84,9 @@ impl Template {
                 Piece::Target => binding.target,
                 Piece::Route => binding.route,
                 Piece::SourceTopic => binding.topic,
-                Piece::Capture(name, at) => capture(name, binding).map_err(|message| Unbound {
-                    message,
+                Piece::Capture(name, at) => capture(name, binding).map_err(|unbound| Unbound {
                     inside: Some(self.inside(at.clone())),
+                    ..unbound
                 })?,
                 Piece::Path(_) | Piece::Moment(_) => {
                     bound.push(piece.clone());
@@ -240,21 +240,25 @@ pub(crate) fn is_reserved(capture: &str) -> bool {
     ROOTS.contains(&capture) || PLACEHOLDERS.contains(&capture)
 }
 
-fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, String> {
+fn capture<'b>(name: &str, binding: &Binding<'b>) -> Result<&'b str, Unbound> {
     let known = binding.selected_by.captures();
     if !known.clone().any(|candidate| candidate == name) {
-        let help = suggest(name, known.chain(PLACEHOLDERS).chain(ROOTS));
-        return Err(format!(
-            "`{{{name}}}` is no placeholder, and no capture of `{}` ({help})",
-            binding.selected_by
-        ));
+        let message =
+            format!("`{{{name}}}` is no placeholder, and no capture of the topic's pattern");
+        return Err(Unbound {
+            message,
+            help: Some(suggest(name, known.chain(PLACEHOLDERS).chain(ROOTS))),
+            inside: None,
+        });
     }
     binding
         .selected_by
         .capture(name, binding.topic)
         .ok_or_else(|| {
             let (topic, pattern) = (binding.topic, binding.selected_by);
-            format!("the capture `{name}` of `{pattern}` is empty for topic `{topic}`")
+            Unbound::from(format!(
+                "the capture `{name}` of `{pattern}` is empty for topic `{topic}`"
+            ))
         })
 }
 
@@ -331,13 +335,8 @@ fn parse_placeholder(name: &str, at: Range<usize>) -> Result<Piece, String> {
     }
     let first = name.find(['.', '[']).unwrap_or(name.len());
     if first < name.len() || ROOTS.contains(&name) {
-        let path = Path::parse(name)?;
-        if path.has_each() {
-            return Err(format!(
-                "`{name}`: `[*]` is many values, a template takes one"
-            ));
-        }
-        return Ok(Piece::Path(path));
+        let path = Path::parse_one(name);
+        return path.map(Piece::Path).map_err(PathFault::in_one_line);
     }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if name.chars().all(is_word) {

@@ -4,8 +4,9 @@
 //! minute. Without arguments it replays the corpus.
 //!
 //! Inputs are mutations of the corpus, the examples and the broken files. An input is kept when the
-//! set of codes that it is answered with was not seen before. A panic, an input that takes longer
-//! than two minutes, and more than 2 GiB of memory end it with the input written to a file.
+//! set of codes that it is answered with was not seen before. A panic, an input that takes more than
+//! two minutes of a processor or half an hour, and more than 2 GiB of memory end it with the input
+//! written to a file.
 
 mod giants;
 mod mutate;
@@ -24,15 +25,17 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// No input takes longer, also one of 50 MB in a debug build on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No input takes more of a processor, also one of 50 MB in a debug build.
+const WORK: Duration = Duration::from_secs(120);
+/// No input takes longer, also on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(1800);
 /// Memory of the process at most, in KiB.
 const MEMORY: u64 = 2 << 20;
 /// Larger inputs find nothing that smaller ones do not, and are not kept.
 const KEPT_BYTES: usize = 4096;
 
-/// When the input at hand was begun, in milliseconds since the start; 0 between inputs.
-static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// How many inputs were begun and ended: odd while one is at hand.
+static INPUTS: AtomicU64 = AtomicU64::new(0);
 
 struct Arguments {
     seconds: u64,
@@ -91,23 +94,33 @@ fn arguments() -> Result<Arguments, String> {
 
 /// Ends the process when an input takes too long: a loop without an end can be ended by nobody else.
 fn watch(input: PathBuf) {
-    let start = Instant::now();
     std::thread::spawn(move || {
+        let (mut at_hand, mut since, mut work_before) = (0, Instant::now(), work());
         loop {
             std::thread::sleep(Duration::from_millis(500));
-            let now = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let begun = BEGUN.load(Ordering::Relaxed);
-            let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
-            if begun == 1 {
-                BEGUN.store(now.max(2), Ordering::Relaxed);
-            } else if begun > 1 && now > begun + patience {
-                let kept = format!("fuzz-hang-{now}.yaml");
+            let inputs = INPUTS.load(Ordering::Relaxed);
+            if inputs != at_hand || inputs.is_multiple_of(2) {
+                (at_hand, since, work_before) = (inputs, Instant::now(), work());
+                continue;
+            }
+            let worked = work().saturating_sub(work_before);
+            if worked > WORK || since.elapsed() > PATIENCE {
+                let kept = format!("fuzz-hang-{inputs}.yaml");
                 let _ = std::fs::copy(&input, &kept);
-                eprintln!("fuzz: an input takes longer than {PATIENCE:?}: {kept}");
+                eprintln!("fuzz: an input took {worked:?} of a processor: {kept}");
                 std::process::exit(1);
             }
         }
     });
+}
+
+/// How long this process has had a processor.
+fn work() -> Duration {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(clock.tv_sec).unwrap_or(0),
+        u32::try_from(clock.tv_nsec).unwrap_or(0),
+    )
 }
 
 struct Fuzzer {
@@ -172,9 +185,9 @@ impl Fuzzer {
             return;
         }
         let begun = Instant::now();
-        BEGUN.store(1, Ordering::Relaxed);
+        INPUTS.fetch_add(1, Ordering::Relaxed);
         let answer = std::panic::catch_unwind(|| answer(&path));
-        BEGUN.store(0, Ordering::Relaxed);
+        INPUTS.fetch_add(1, Ordering::Relaxed);
         self.slowest = self.slowest.max(begun.elapsed());
         self.tried += 1;
         let grown = self.tried.is_multiple_of(1000) && memory() > MEMORY;

@@ -4,6 +4,7 @@ use super::Check;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Fewer, Partitions, Policy};
 use crate::config::pointer;
+use crate::handler::Path;
 use crate::partition::{OnFewer, PolicySpec};
 
 /// The policy.
@@ -44,18 +45,21 @@ fn named(
     })
 }
 
-/// A path of a record, by its first word; the rest of the grammar is the handlers' business.
+/// A path of a record.
 fn path(path: String, at: &str, check: &mut Check<'_>) -> Option<String> {
-    let rest = |root: &str| path.strip_prefix(root);
-    let fields = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
-    let header = rest("header.").is_some_and(|name| !name.is_empty());
-    let sound = header || rest("key").is_some_and(fields) || rest("value").is_some_and(fields);
-    if sound {
-        return Some(path);
-    }
     let at = pointer::child(at, "by");
-    let message = format!("{} is not a path of a record", check.quoted(&at, &path));
-    check.say(Code::WrongValue, &at, message).help =
-        Some("write `key`, `value.field` or `header.NAME`".to_owned());
+    let help = "write `key`, `value.field` or `header.NAME`";
+    match Path::parse_one(&path) {
+        Ok(Path::Key(_) | Path::Value(_) | Path::Header(_)) => return Some(path),
+        Err(fault) if check.document.may_be_shown(&at) => {
+            let part = (path.as_str(), fault.bytes);
+            let diagnostic = check.say_inside(Code::WrongValue, &at, part, fault.message);
+            diagnostic.help = fault.help;
+        }
+        Ok(_) | Err(_) => {
+            let message = format!("{} is not a path of a record", check.quoted(&at, &path));
+            check.say(Code::WrongValue, &at, message).help = Some(help.to_owned());
+        }
+    }
     None
 }

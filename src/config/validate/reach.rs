@@ -212,18 +212,22 @@ impl Reach<'_> {
             let Some(fault) = first.filter(|_| results.all(|r| r.is_err())) else {
                 continue;
             };
+            let mut fault = fault;
             let at = match fault.pointer.as_str() {
                 "" => {
                     let topics = pointer::child(self.at, "topics");
+                    let name = fault.inside.take().map(|inside| inside.text);
+                    fault.inside = name.and_then(|name| self.capture(index, &name));
                     pointer::item(&pointer::child(&topics, "include"), index)
                 }
                 pointer => naming(place_of_fault(pointer, self.steps), check),
             };
             if told.insert((at.clone(), fault.message.clone())) {
-                let shown = check.names_may_be_shown(self.at);
-                let message = match shown {
+                let message = match self.may_be_shown(check) {
                     true => fault.message,
-                    false => "this step can name no topic of the route".to_owned(),
+                    false => {
+                        "a template of this step can be filled for no topic of the route".to_owned()
+                    }
                 };
                 let diagnostic = match fault.inside {
                     Some(Inside { text, bytes }) => {
@@ -234,6 +238,28 @@ impl Reach<'_> {
                 diagnostic.help = fault.help;
             }
         }
+    }
+
+    /// Where the capture `name` stands in the pattern of that index.
+    fn capture(&self, index: usize, name: &str) -> Option<Inside> {
+        let text = self.topics.include_patterns.get(index)?;
+        let at = text.find(&format!("<{name}>"))? + 1;
+        Some(Inside {
+            text: text.clone(),
+            bytes: at..at + name.len(),
+        })
+    }
+
+    /// Whether what the topics are called may be repeated: no pattern and no rename was put in.
+    fn may_be_shown(&self, check: &Check<'_>) -> bool {
+        let topics = pointer::child(self.at, "topics");
+        let renames = self
+            .steps
+            .pointers
+            .iter()
+            .map(|at| pointer::child(at, "rename"));
+        let mut parts = renames.chain([topics, "/defaults".to_owned()]);
+        !parts.any(|part| check.document.has_substituted(&part))
     }
 
     /// Topics of the route that get one name.

@@ -80,7 +80,7 @@ impl<'r> Route<'r, '_> {
         let policy = self.raw.partitions.take();
         let policy = policy.and_then(|p| partitions::read(p, &self.at, self.check));
         let accept: Vec<Accept> = accept.into_iter().map(Accept::from).collect();
-        if let Some(policy) = &policy {
+        if let (Some(policy), Some(_)) = (&policy, &chain) {
             order::report(policy, &steps, &accept, &self.at, self.check);
         }
         self.promise(&steps, &accept);
@@ -165,7 +165,8 @@ impl<'r> Route<'r, '_> {
             };
             if names.names[..index].contains(name) {
                 let message = format!("{} stands twice in `{end}`", self.check.quoted(&at, name));
-                self.check.say(Code::Conflict, &at, message);
+                self.check.say(Code::Conflict, &at, message).help =
+                    Some("name each cluster once".to_owned());
                 continue;
             }
             clusters.push(self.cluster(name, &at));
@@ -198,6 +199,8 @@ impl<'r> Route<'r, '_> {
             diagnostic
                 .related
                 .push((promise, "promised here".to_owned()));
+            diagnostic.help =
+                Some("write to another cluster, or take `access: read` away there".to_owned());
         }
     }
 
@@ -226,7 +229,7 @@ impl<'r> Route<'r, '_> {
                     Some("write `dead_letter: { topic: mirror.rejected }` at the route".to_owned());
                 None
             }
-            (Some(_), None) if self.check.is_wrong_below(&at) => None,
+            (Some(_), None) if self.check.is_wrong_below(&at) || self.lost_on_error(steps) => None,
             (Some(_), None) if self.check.document.spots.contains(&at) => {
                 let message =
                     "`dead_letter` has no effect without `on_error: dead_letter`".to_owned();
@@ -238,6 +241,17 @@ impl<'r> Route<'r, '_> {
         }
     }
 
+    /// Whether an `on_error` that would say where records go was refused.
+    fn lost_on_error(&self, steps: &Steps) -> bool {
+        let own = pointer::child(&self.at, "on_error");
+        let of_steps = steps
+            .pointers
+            .iter()
+            .map(|at| pointer::child(at, "on_error"));
+        let mut all = of_steps.chain([own, "/defaults/on_error".to_owned()]);
+        all.any(|at| self.check.is_wrong(&at))
+    }
+
     fn topic(&mut self, topic: Option<String>) -> Option<Option<String>> {
         let Some(topic) = topic else {
             return Some(None);
@@ -247,7 +261,8 @@ impl<'r> Route<'r, '_> {
         }
         let at = pointer::child(&pointer::child(&self.at, "dead_letter"), "topic");
         let message = format!("{} is not a topic name", self.check.quoted(&at, &topic));
-        self.check.say(Code::BadTopic, &at, message);
+        self.check.say(Code::BadTopic, &at, message).help =
+            Some(crate::handler::TOPIC_NAMES.to_owned());
         None
     }
 

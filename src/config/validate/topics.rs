@@ -94,8 +94,31 @@ fn refuse(text: &str, error: &regex::Error, at: &str, check: &mut Check<'_>) {
             }));
         return;
     }
+    if let Some((at_byte, of)) = of_another_engine(text, part.1.start) {
+        let message = format!("regexes here have no {of}");
+        let help =
+            "a plain group does here, and a backslash before each sign that is meant as itself";
+        let part = (text, at_byte..part.1.end);
+        check.say_inside(Code::LookAround, at, part, message).help = Some(help.to_owned());
+        return;
+    }
     let message = format!("not a regex: {reason}");
-    check.say_inside(Code::BadRegex, at, part, message);
+    check.say_inside(Code::BadRegex, at, part, message).help = Some(HELP.to_owned());
+}
+
+/// What every pattern may be reminded of.
+const HELP: &str =
+    "a bracket, brace or other sign that is meant as itself has a backslash before it";
+
+/// A construct that only other engines have, at or before the byte that this one does not take.
+fn of_another_engine(text: &str, at: usize) -> Option<(usize, &'static str)> {
+    let before = text.get(..at)?;
+    let rest = text.get(at..)?;
+    if before.ends_with("(?") && rest.starts_with('>') {
+        return Some((at - 2, "atomic groups"));
+    }
+    let quotes = rest.starts_with(r"\Q") || rest.starts_with(r"\E");
+    quotes.then_some((at, "quoting by `\\Q…\\E`"))
 }
 
 /// The usual look-ahead, `^(?!X)Y`, as an include and an exclude.

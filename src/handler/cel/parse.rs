@@ -123,6 +123,28 @@ impl<'t> Parsed<'t> {
     }
 }
 
+/// The last bracket that is opened and not closed, outside of texts.
+fn unclosed(text: &str) -> Option<(usize, char)> {
+    let mut open = Vec::new();
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(mark), _) if mark == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(' | '[' | '{') => open.push((at, c)),
+            (None, ')' | ']' | '}') => {
+                open.pop();
+            }
+            (None, _) => {}
+        }
+    }
+    open.pop()
+}
+
 /// The parser's error in our words. It counts lines and columns in characters, from 1.
 fn mistake(text: &str, (line, column): (isize, isize), message: &str) -> Mistake {
     let at = byte_of(text, line, column);
@@ -130,8 +152,13 @@ fn mistake(text: &str, (line, column): (isize, isize), message: &str) -> Mistake
     let first = rest.chars().next().unwrap_or(' ');
     let here = at..at + first.len_utf8().min(rest.len());
     if rest.trim().is_empty() {
+        if let Some((at, bracket)) = unclosed(text) {
+            let mistake = Mistake::new(at..at + 1, format!("the `{bracket}` is not closed"));
+            return mistake.help("write the bracket that closes it");
+        }
         let end = text.trim_end().len();
-        return Mistake::new(end..end, "the expression ends too early");
+        return Mistake::new(end..end, "the expression ends too early")
+            .help("something is missing behind its last word");
     }
     if message.starts_with("invalid int literal") || message.starts_with("invalid uint literal") {
         let digits = rest.find(|c: char| !c.is_ascii_alphanumeric());
@@ -144,7 +171,8 @@ fn mistake(text: &str, (line, column): (isize, isize), message: &str) -> Mistake
             return Mistake::new(here, "`=` is not expected here").help("`==` compares");
         }
         if first == '\'' || first == '"' {
-            return Mistake::new(here, "the text does not end");
+            return Mistake::new(here, "the text does not end")
+                .help(format!("write `{first}` behind its last character"));
         }
         if !first.is_ascii() {
             return Mistake::new(here, format!("`{first}` is not expected here"))

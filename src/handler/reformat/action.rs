@@ -45,12 +45,11 @@ impl Action {
         match names(spec).as_slice() {
             ["set"] | ["unset"] | ["set", "unset"] => compile_edit(spec, place),
             [one] => Self::compile_one(spec, &place.child(one)),
-            [] => place.fault("a reformat without an action does nothing"),
-            several => place.fault_with_help(
-                format!(
-                    "a reformat has exactly one action, not `{}`",
-                    several.join("` and `")
-                ),
+            [] => place
+                .key()
+                .fault("a reformat without an action does nothing"),
+            [first, .., last] => place.child(last).key().fault_with_help(
+                format!("`{last}` cannot stand beside `{first}`"),
                 "only `set` and `unset` may stand together; write a step for each of the others",
             ),
         }

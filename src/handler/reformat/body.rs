@@ -129,9 +129,8 @@ fn compile_rekey(spec: &RekeySpec, place: &Place<'_>) -> Option<Body> {
 }
 
 fn single(path: &str, place: &Place<'_>) -> Option<Path> {
-    match Path::parse(path) {
-        Ok(path) if path.has_each() => place.fault("`[*]` is many values, one is expected"),
+    match Path::parse_one(path) {
         Ok(path) => Some(path),
-        Err(message) => place.fault(message),
+        Err(fault) => place.fault_path(path, fault),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn compile(entries: &Entries, place: &Place<'_>) -> Option<Vec<Cast>>
     }
     let compiled = entries.0.iter().map(|(path, to)| {
         let place = place.child(path);
-        let path = match every::compile(path, &place)? {
+        let path = match every::compile(path, &place.key())? {
             Path::Header(_) => place.fault_with_help(
                 "a header has no type: its value is bytes",
                 "fields of a JSON value or key can be cast",

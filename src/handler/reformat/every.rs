@@ -29,7 +29,7 @@ pub(super) fn compile(text: &str, place: &Place<'_>) -> Option<Path> {
         Ok(path) => place.fault(format!(
             "key, value, headers and fields can be changed here, not `{path}`"
         )),
-        Err(message) => place.fault(message),
+        Err(fault) => place.fault_path(text, fault),
     }
 }
 

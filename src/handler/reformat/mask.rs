@@ -88,7 +88,7 @@ impl Method {
     fn compile(spec: &MaskSpec, place: &Place<'_>) -> Option<Self> {
         let key = place.child("key");
         match (spec.with, &spec.key) {
-            (MaskWith::Hash, None) => place.fault_with_help(
+            (MaskWith::Hash, None) => place.key().fault_with_help(
                 "`hash` needs a `key`",
                 "whoever has the key can tell which texts a hash may stand for: `key: '${file:PATH}'`",
             ),
@@ -101,7 +101,10 @@ impl Method {
                     Err(_) => key.fault("no key for HMAC-SHA-256"),
                 }
             }
-            (_, Some(_)) => key.fault("`key` belongs to `with: hash`"),
+            (_, Some(_)) => key.key().fault_with_help(
+                "`key` belongs to `with: hash`",
+                "take it away, or write `with: hash`",
+            ),
             (MaskWith::Last4, None) => Some(Self::Last4),
             (MaskWith::Redact, None) => Some(Self::Redact),
             (MaskWith::Erase, None) => Some(Self::Erase),

@@ -61,7 +61,7 @@ pub(super) fn compile(
     }
     let compiled = entries.0.iter().map(|(path, codec)| {
         let place = place.child(path);
-        let path = every::compile(path, &place);
+        let path = every::compile(path, &place.key());
         let codec = Codec::compile(codec, &place);
         Some(Recode {
             path: path?,

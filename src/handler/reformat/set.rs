@@ -133,8 +133,8 @@ pub(super) fn set_header<'a>(record: &mut Record<'a>, name: &'a str, value: Opti
 }
 
 fn compile_target(path: &str, place: &Place<'_>) -> Option<Path> {
-    match Path::parse(path) {
-        Ok(path) if path.has_each() => place.fault("`[*]` cannot be set"),
+    let place = &place.key();
+    match Path::parse_one(path) {
         Ok(path) if path.segments().len() > scan::MAX_DEPTH => {
             place.fault(format!("nested deeper than {}", scan::MAX_DEPTH))
         }
@@ -145,7 +145,7 @@ fn compile_target(path: &str, place: &Place<'_>) -> Option<Path> {
         Ok(path) => place.fault(format!(
             "`set` writes key, value, headers and fields, not `{path}`"
         )),
-        Err(message) => place.fault(message),
+        Err(fault) => place.fault_path(path, fault),
     }
 }
 
@@ -251,9 +251,8 @@ pub(super) fn json_of(path: &Path, record: &Record<'_>) -> Result<Option<Vec<u8>
 }
 
 fn compile_from(path: &str, place: &Place<'_>) -> Option<Source> {
-    match Path::parse(path) {
-        Ok(path) if path.has_each() => place.fault("`[*]` is many values, `from` takes one"),
+    match Path::parse_one(path) {
         Ok(path) => Some(Source::From(path)),
-        Err(message) => place.fault(message),
+        Err(fault) => place.fault_path(path, fault),
     }
 }

@@ -128,10 +128,9 @@ impl Split {
 }
 
 fn value_path(text: &str, place: &Place<'_>) -> Option<Path> {
-    match Path::parse(text) {
-        Ok(path) if path.has_each() => place.fault("`[*]` cannot stand here"),
+    match Path::parse_one(text) {
         Ok(path @ Path::Value(_)) => Some(path),
         Ok(_) => place.fault("`value` or a field of it is expected"),
-        Err(message) => place.fault(message),
+        Err(fault) => place.fault_path(text, fault),
     }
 }

@@ -63,10 +63,18 @@ impl Retime {
                 .fault_with_help(format!("unknown key `{name}`"), help);
         }
         match (text_of(map, "shift"), text_of(map, "from")) {
-            (Some(shift), None) if map.len() == 1 => compile_shift(shift, &place.child("shift")),
-            (Some(_), None) => place.fault("`shift` stands alone"),
+            (Some(shift), _) => match map.keys().find(|name| *name != "shift") {
+                None => compile_shift(shift, &place.child("shift")),
+                Some(beside) => place.child(beside).key().fault_with_help(
+                    format!("`{beside}` cannot stand beside `shift`"),
+                    "exactly one of `shift` and `from`; `unit` and `if_absent` belong to `from`",
+                ),
+            },
             (None, Some(path)) => compile_from(path, map, place),
-            _ => place.fault("exactly one of `shift` and `from` is expected, each a text"),
+            (None, None) => place.key().fault_with_help(
+                "`timestamp` must have exactly one of `shift` and `from`",
+                "write `{ shift: -1h }` or `{ from: value.created_at, unit: ms }`",
+            ),
         }
     }
 
@@ -166,12 +174,9 @@ fn compile_shift(text: &str, place: &Place<'_>) -> Option<Retime> {
 }
 
 fn compile_from(text: &str, map: &Map<String, Value>, place: &Place<'_>) -> Option<Retime> {
-    let path = match Path::parse(text) {
-        Ok(path) if path.has_each() => place
-            .child("from")
-            .fault("`[*]` is many values, one is expected"),
+    let path = match Path::parse_one(text) {
         Ok(path) => Some(path),
-        Err(message) => place.child("from").fault(message),
+        Err(fault) => place.child("from").fault_path(text, fault),
     };
     let unit = match map.get("unit") {
         None => Some(Unit::Scaled(0)),

@@ -41,7 +41,7 @@ impl Removal {
         }
         let path = match Path::parse(text) {
             Ok(path) => path,
-            Err(message) => return place.fault(message),
+            Err(fault) => return place.fault_path(text, fault),
         };
         match path {
             Path::Header(name) => Some(Self::Header(name)),
