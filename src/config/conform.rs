@@ -187,6 +187,10 @@ impl Faults<'_> {
     /// A path of a record that none can be, or that cannot stand here.
     fn wrong_path(&mut self, at: &str, text: &str, side: Side) {
         self.wrong.insert(at.to_owned());
+        let code = match side {
+            Side::Key => Code::UnknownKey,
+            Side::Value => Code::WrongValue,
+        };
         let fault = match self.document.may_be_shown(at) {
             true => PathFault::of(text),
             false => None,
@@ -200,14 +204,14 @@ impl Faults<'_> {
                 Side::Key => self.document.place_of_key(at),
                 Side::Value => self.document.place(at),
             };
-            let diagnostic = Diagnostic::new(Code::WrongValue, place, message);
+            let diagnostic = Diagnostic::new(code, place, message);
             return self.found.push(diagnostic.help(not_written(text)));
         };
         let place = match side {
             Side::Key => self.document.place_inside_key(at, text, fault.bytes),
             Side::Value => self.document.place_inside(at, text, fault.bytes),
         };
-        let diagnostic = Diagnostic::new(Code::WrongValue, place, fault.message);
+        let diagnostic = Diagnostic::new(code, place, fault.message);
         self.found.push(diagnostic.help_if(fault.help));
     }
 

@@ -99,7 +99,7 @@ fn names_that_no_topic_can_have() {
     );
     assert_said(
         &with("{ include: ['(?<topic>[a-z]+)-x'] }", "y-{topic}"),
-        &["9:25 E0415"],
+        &["9:29 E0415"],
     );
     assert_said(&with(captures, "{team}"), &[]);
 }

@@ -89,7 +89,7 @@ impl Unit {
 
 /// The schema of a quantity that is nothing, for settings in which nothing makes no sense.
 pub fn zero() -> serde_json::Value {
-    serde_json::json!({ "pattern": "^(0+[a-zA-Z]+)+$" })
+    serde_json::json!({ "type": "string", "pattern": "^(0+[a-zA-Z]+)+$" })
 }
 
 /// A duration: parts in falling order, such as `1h30m`.

@@ -190,7 +190,7 @@ fn every_fault_of_a_chain_is_found_at_its_place() {
         "/6/when",
         "/6/rename/topic",
         "/7/rename/allow/0",
-        "/8/reformat",
+        "/8/reformat/extract",
         "/9/rename/field/value.a",
         "/10/reformat/split/carry/1",
     ];

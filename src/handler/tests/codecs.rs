@@ -198,7 +198,7 @@ fn mistakes_are_found_at_load() {
         ),
         (
             json!({"encode": {"key": "hex"}, "decode": {"key": "hex"}}),
-            "/0/reformat",
+            "/0/reformat/encode",
         ),
     ];
     for (reformat, pointer) in rows {

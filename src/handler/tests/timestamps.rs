@@ -117,7 +117,7 @@ fn mistakes_are_found_at_load() {
     let rows = [
         (json!("later"), ""),
         (json!({}), ""),
-        (json!({"shift": "1h", "unit": "s"}), ""),
+        (json!({"shift": "1h", "unit": "s"}), "/unit"),
         (json!({"shift": "an hour"}), "/shift"),
         (json!({"shift": "60"}), "/shift"),
         (json!({"form": "value.t"}), "/form"),
