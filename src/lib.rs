@@ -22,6 +22,8 @@ pub mod client;
 
 pub mod wire;
 
+pub mod broker;
+
 pub mod flow;
 
 pub mod handler;

@@ -9,6 +9,7 @@
 
 mod support;
 
+mod broker;
 mod brokers;
 mod copy;
 mod file_events;
