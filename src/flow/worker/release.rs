@@ -47,6 +47,13 @@ enum Step {
     Committing,
 }
 
+impl Release {
+    /// Whether its commit came too late: nothing is committed any more until it has ended.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now >= self.commit_until
+    }
+}
+
 impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn revoked(&mut self, partitions: Vec<TopicPartition>) {
         Counters::add(&self.view.counters.rebalances, 1);
@@ -159,14 +166,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn commit_step(&mut self, release: Release, now: Instant) -> Option<Release> {
-        if !self.is_committed(&release.partitions) && now < release.commit_until {
+        if !self.is_committed(&release.partitions) && !release.is_over(now) {
             if !self.committer.is_busy() {
                 self.committer.hurry(now);
             }
             return Some(release);
         }
         // I3: a commit that is still under way is waited for, so that none lands after the release.
-        if self.committer.is_busy() && now < release.commit_until {
+        if self.committer.is_busy() && !release.is_over(now) {
             return Some(release);
         }
         match release.why {
@@ -180,6 +187,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let released: Vec<TopicPartition> = release.partitions.clone();
         self.announcer.revoked(&released);
         self.forget(&released);
+        // Whoever gets them copies again what an earlier life left there: it is not ours to tell (found by the simulation).
+        self.left_behind.retain(|tp, _| !released.contains(tp));
         if let Err(error) = self.source.release(&released) {
             tracing::warn!(event = "release_failed", subject = %self.subject, error);
         }

@@ -37,6 +37,8 @@ use world::{
 
 /// What may be in flight. Small, so that fetching is held now and then.
 const IN_FLIGHT: u64 = 4_000;
+/// Calm rounds after which every partition is here and placed.
+const SETTLED: usize = 4;
 /// A batch is no larger.
 const BATCH: usize = 4;
 
@@ -545,7 +547,7 @@ impl Simulation {
 
     fn committed(&self) -> Vec<i64> {
         self.shared
-            .with(|w| w.logs.iter().map(|log| log.committed).collect())
+            .with(|w| w.logs.iter().map(world::Log::reached).collect())
     }
 
     /// Everything arrives and is committed, everything fetched is accounted for (I7), and a stop says
@@ -554,7 +556,8 @@ impl Simulation {
         self.shared.with(|w| w.refusal = None);
         let goal = self.goal();
         let mut rounds = 0;
-        while self.committed() != goal {
+        // What was lost comes back first: until its position is known, a stop has to say that it may be repeated.
+        while self.committed() != goal || rounds < SETTLED {
             rounds += 1;
             let owned: Vec<_> = self
                 .worker

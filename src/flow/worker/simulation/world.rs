@@ -38,6 +38,8 @@ pub(super) struct Log {
     /// Records that the target refuses for good.
     pub(super) bad: BTreeSet<i64>,
     pub(super) committed: i64,
+    /// Where it was before a commit landed late.
+    before_late: Option<i64>,
     /// Outputs that are at the target.
     pub(super) arrived: BTreeSet<(i64, usize)>,
     letters: BTreeSet<i64>,
@@ -64,6 +66,13 @@ impl Log {
         if bad && outputs(offset) > 0 {
             self.bad.insert(offset);
         }
+    }
+
+    /// How far it is committed. A commit of a former life that landed late may have set it back, which nobody hears of
+    /// before the next one: records are repeated if everything ends in between.
+    pub(super) fn reached(&self) -> i64 {
+        self.committed
+            .max(self.before_late.unwrap_or(self.committed))
     }
 
     /// Whether nobody needs to copy this record any more.
@@ -259,21 +268,20 @@ impl World {
 
     pub(super) fn lose(&mut self) {
         if let Some(chosen) = self.rebalance(0xff, Place::Ours, Place::Lost) {
-            self.land(Landing::Fenced);
+            // Nobody knows the member any more, whoever waited for what it sent.
+            for commit in &mut self.commits {
+                commit.landing = Landing::Fenced;
+            }
             self.events.push_back(FetchEvent::Lost(chosen));
         }
     }
 
-    /// All that is on its way lands so from here on.
-    fn land(&mut self, landing: Landing) {
+    /// What is on its way lands whenever it wants, unless nobody knows its member.
+    pub(super) fn commits_may_be_late(&mut self) {
         let in_time = |c: &&mut OnItsWay| c.landing == Landing::InTime;
         for commit in self.commits.iter_mut().filter(in_time) {
-            commit.landing = landing;
+            commit.landing = Landing::Late;
         }
-    }
-
-    pub(super) fn commits_may_be_late(&mut self) {
-        self.land(Landing::Late);
     }
 
     /// The start of every partition; what has a position keeps it.
@@ -368,6 +376,7 @@ impl World {
         });
         let log = &mut self.logs[partition as usize];
         let before = std::mem::replace(&mut log.committed, offset);
+        log.before_late = (landing == Landing::Late).then_some(before);
         let is_forward = offset >= before || landing == Landing::Late;
         self.holds(is_forward, || {
             format!("{partition} was committed back from {before} to {offset}")
@@ -585,9 +594,13 @@ impl Source for FakeSource {
     fn place(&mut self, at: &[(TopicPartition, Offset)]) -> Result<(), String> {
         self.0.with(|w| {
             for (tp, offset) in at {
-                let committed = w.logs[tp.partition as usize].committed;
+                let log = &w.logs[tp.partition as usize];
+                let committed = log.committed;
+                // It may have been asked before a commit of a former life landed late: the next one of this life puts
+                // that right, and what is copied again until then is repeated.
+                let is_position = offset.0 == committed || log.before_late == Some(offset.0);
                 let place = w.places[tp.partition as usize];
-                w.holds(place != Place::Ours || offset.0 == committed, || {
+                w.holds(place != Place::Ours || is_position, || {
                     format!("placed {tp} at {offset}, committed is {committed}")
                 });
                 w.holds(place != Place::Elsewhere, || {
@@ -647,10 +660,15 @@ impl Source for FakeSource {
                     format!("I1: {partition}@{offset} is committed, fetched is up to {next}")
                 });
             }
+            // A member that was thrown out and has not heard of it yet.
+            let landing = match w.places.contains(&Place::Lost) {
+                true => Landing::Fenced,
+                false => Landing::InTime,
+            };
             w.commits.push_back(OnItsWay {
                 entries: entries.to_vec(),
                 id,
-                landing: Landing::InTime,
+                landing,
             });
         });
         Ok(())
