@@ -25,7 +25,7 @@ demo: setup-build ## Build mirror and run its sandbox: clusters, routes and reco
 	$(CARGO) run --release --locked --features sandbox -- sandbox $(ARGS)
 
 test: setup-test fmt clippy ## Set up what is missing, then check the style and run all tests, those against real Kafka too
-	$(CARGO) test $(ALL) --lib --bins --test fast --test faults --test fuzz
+	$(CARGO) test $(ALL) --lib --bins --test fast --test threads --test faults --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
 	$(CARGO) test $(ALL) --test torture

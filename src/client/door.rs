@@ -1,5 +1,5 @@
 //! The way into a producer, which is shut when its records are thrown out. Its interleavings are tried in
-//! `tests/fast/threads.rs`.
+//! `tests/threads/main.rs`.
 //!
 //! A record that slips in behind those that are being thrown out would arrive before them. So whoever throws out shuts the
 //! door first, waits for those who are passing it (enqueueing never blocks), and then throws out everybody.

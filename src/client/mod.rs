@@ -21,7 +21,7 @@ pub mod properties;
 pub mod reader;
 pub mod settings;
 
-/// What threads share, for the modules whose interleavings are tried: `tests/fast/threads.rs` compiles them with others in the
+/// What threads share, for the modules whose interleavings are tried: `tests/threads/main.rs` compiles them with others in the
 /// place of these.
 mod sync {
     pub(crate) use std::sync::atomic::{AtomicBool, Ordering};

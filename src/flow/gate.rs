@@ -1,5 +1,5 @@
 //! The gate between a worker and the lane that has a partition's batches: what is queued there may be
-//! stale by the time it is reached. Its interleavings are tried in `tests/fast/threads.rs`.
+//! stale by the time it is reached. Its interleavings are tried in `tests/threads/main.rs`.
 
 use super::sync::{AtomicU32, Ordering};
 

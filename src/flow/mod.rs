@@ -26,7 +26,7 @@ mod verifier;
 mod watch;
 mod worker;
 
-/// What threads share, for the modules whose interleavings are tried: `tests/fast/threads.rs` compiles them with others in the
+/// What threads share, for the modules whose interleavings are tried: `tests/threads/main.rs` compiles them with others in the
 /// place of these.
 mod sync {
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

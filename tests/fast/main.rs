@@ -15,4 +15,3 @@ mod example_jobs;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod secrets;
-mod threads;
