@@ -140,7 +140,8 @@ pub struct Running {
 
 impl Running {
     pub fn exit(&self) -> FlowExit {
-        let exit = self.exit.recv_timeout(PATIENCE);
+        // A drain may take all of its own time, where the group does not let a member go.
+        let exit = self.exit.recv_timeout(2 * PATIENCE);
         exit.unwrap_or_else(|_| panic!("no exit: {:#?}", self.handle.view))
     }
 
