@@ -3,7 +3,7 @@
 //!
 //! The alphabet is Kafka's own (letters, digits, `.`, `_`, `-`), so that no answer is about a name that
 //! no topic may have. The length is not part of an automaton: a search takes it as its depth. Every
-//! construction is bounded by [`MAX_STATES`]; what is larger is [`TooLarge`], which callers read as
+//! construction is bounded by `MAX_STATES`; what is larger is [`TooLarge`], which callers read as
 //! "cannot tell".
 
 mod compile;
