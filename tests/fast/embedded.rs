@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a test waits for something that normally takes a second.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One record as a test writes and compares it. `None` is Kafka's null everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
