@@ -4,11 +4,11 @@ use super::Malformed;
 
 /// What is left of some bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'a>(pub(super) &'a [u8]);
+pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {
     /// The next `count` bytes.
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let Some((taken, rest)) = self.0.split_at_checked(count) else {
             return Err(Malformed::Short {
                 wanted: count,
@@ -20,7 +20,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes as an array.
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let Some((taken, rest)) = self.0.split_first_chunk::<N>() else {
             return Err(Malformed::Short {
                 wanted: N,
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// A length as a size.
-pub(super) fn size(length: i32) -> Result<usize, Malformed> {
+pub(crate) fn size(length: i32) -> Result<usize, Malformed> {
     usize::try_from(length).map_err(|_| Malformed::Length(i64::from(length)))
 }
 

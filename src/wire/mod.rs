@@ -9,7 +9,7 @@
 
 pub mod aborted;
 pub mod codec;
-mod cursor;
+pub(crate) mod cursor;
 pub mod cut;
 pub mod header;
 pub mod pass;

@@ -74,7 +74,7 @@ const ALL: &[Stage] = &[
 ];
 /// Of what is never true for long.
 const PASSING: &[Stage] = &[Stage::First, Stage::Midway, Stage::Stopping];
-/// Of what leaves a member no way to take its leave: embedded clusters wait for it, session or not.
+/// Of what leaves a member no way to take its leave: on embedded clusters the next one then gets nothing within a minute.
 const WITH_AN_END: &[Stage] = &[Stage::First, Stage::Midway, Stage::Lasting, Stage::Stopping];
 
 const fn line(side: Side, api: Api, fate: Fate, seen: Seen, stages: &'static [Stage]) -> Line {

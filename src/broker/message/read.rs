@@ -1,21 +1,14 @@
 //! Answers that are read from the front of a frame.
 
+use crate::wire::{self, cursor::Cursor, cursor::size};
 use bytes::Bytes;
 
 /// Why a frame is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It ends before it should.
-    #[error("{wanted} bytes are announced and {left} are left")]
-    Short {
-        /// What was announced.
-        wanted: usize,
-        /// What there is.
-        left: usize,
-    },
-    /// A length that nothing can have.
-    #[error("a length of {0}")]
-    Length(i32),
+    /// It ends before it should, or a length is none.
+    #[error(transparent)]
+    Cut(#[from] wire::Malformed),
     /// Text that is not UTF-8.
     #[error("text that is not UTF-8")]
     Text,
@@ -38,36 +31,20 @@ pub enum Malformed {
 /// What is left of a frame.
 pub struct Reader<'a> {
     frame: &'a Bytes,
-    rest: &'a [u8],
+    rest: Cursor<'a>,
 }
 
 impl<'a> Reader<'a> {
     /// From the front of `frame`.
     pub fn new(frame: &'a Bytes) -> Self {
-        Self { frame, rest: frame }
-    }
-
-    /// The next `count` bytes.
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
-            return Err(Malformed::Short {
-                wanted: count,
-                left: self.rest.len(),
-            });
-        };
-        self.rest = rest;
-        Ok(taken)
+        Self {
+            frame,
+            rest: Cursor(frame),
+        }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
-            return Err(Malformed::Short {
-                wanted: N,
-                left: self.rest.len(),
-            });
-        };
-        self.rest = rest;
-        Ok(*taken)
+        Ok(self.rest.array()?)
     }
 
     /// One byte as a truth.
@@ -105,8 +82,8 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, length: i16) -> Result<String, Malformed> {
-        let size = usize::try_from(length).map_err(|_| Malformed::Length(length.into()))?;
-        let text = std::str::from_utf8(self.take(size)?).map_err(|_| Malformed::Text)?;
+        let text = self.rest.take(size(length.into())?)?;
+        let text = std::str::from_utf8(text).map_err(|_| Malformed::Text)?;
         Ok(text.to_owned())
     }
 
@@ -115,8 +92,7 @@ impl<'a> Reader<'a> {
         match self.int32()? {
             -1 => Ok(Bytes::new()),
             length => {
-                let size = usize::try_from(length).map_err(|_| Malformed::Length(length))?;
-                let taken = self.take(size)?;
+                let taken = self.rest.take(size(length)?)?;
                 Ok(self.frame.slice_ref(taken))
             }
         }
@@ -129,15 +105,11 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<T>, Malformed> {
         let count = match self.int32()? {
             -1 => 0,
-            count => usize::try_from(count).map_err(|_| Malformed::Length(count))?,
+            count => size(count)?,
         };
         // Nothing in a list takes less than a byte.
-        if count > self.rest.len() {
-            return Err(Malformed::Short {
-                wanted: count,
-                left: self.rest.len(),
-            });
-        }
+        let mut ahead = self.rest;
+        ahead.take(count)?;
         let mut list = Vec::new();
         for _ in 0..count {
             list.push(next(self)?);

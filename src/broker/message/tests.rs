@@ -7,10 +7,10 @@ use super::leader_epoch::{EpochEnd, OffsetForLeaderEpoch};
 use super::metadata::{Leader, Metadata};
 use super::produce::{Parcel, Produce, Refusal};
 use super::producer_id::{InitProducerId, ProducerId};
-use super::read::Malformed;
 use super::sasl::{SaslAuthenticate, SaslHandshake, Step};
 use super::*;
 use crate::record::TopicPartition;
+use crate::wire;
 use bytes::BytesMut;
 use kafka_protocol::messages as theirs;
 use kafka_protocol::messages::{RequestHeader, TopicName};
@@ -394,12 +394,12 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
 fn a_count_is_not_believed() {
     let mut frame = vec![0; 4];
     frame.extend_from_slice(&i32::MAX.to_be_bytes());
-    let short = Malformed::Short {
+    let short = wire::Malformed::Short {
         wanted: i32::MAX as usize,
         left: 0,
     };
     let read = answer::<Metadata<'_>>(7, &frame.into());
-    assert_eq!(read, Err(short));
+    assert_eq!(read, Err(short.into()));
 }
 
 /// Any bytes as each answer: an answer or an error, whatever they are.
