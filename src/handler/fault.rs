@@ -5,6 +5,7 @@ use super::path::PathFault;
 use super::{ChainFault, Inside, Side};
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::ops::Range;
 
 /// A place inside the list of steps, and the list that its faults are collected in.
 ///
@@ -97,30 +98,28 @@ impl<'f> Place<'f> {
         self.push(inside.into(), fault)
     }
 
+    /// Reports a mistake in `bytes` of `text`, which stands here. Always `None`.
+    pub(crate) fn fault_at<T>(&self, text: &str, bytes: Range<usize>, words: Words) -> Option<T> {
+        let text = text.to_owned();
+        self.push(Some(Inside { text, bytes }), words)
+    }
+
     /// Reports the path `text`, which stands here, as one that is wrong. Always `None`.
     pub(crate) fn fault_path<T>(&self, text: &str, fault: PathFault) -> Option<T> {
-        let inside = Inside {
-            text: text.to_owned(),
-            bytes: fault.bytes,
-        };
         let words = Words {
             message: fault.message,
             help: fault.help,
         };
-        self.fault_inside(inside, words)
+        self.fault_at(text, fault.bytes, words)
     }
 
     /// Reports a regular expression that does not compile. Always `None`.
     pub(crate) fn fault_regex<T>(&self, text: &str, broken: BrokenRegex) -> Option<T> {
-        let inside = Inside {
-            text: text.to_owned(),
-            bytes: broken.bytes,
-        };
         let words = Words {
             message: format!("no regular expression: {}", broken.reason),
             help: None,
         };
-        self.fault_inside(inside, words)
+        self.fault_at(text, broken.bytes, words)
     }
 
     fn report<T>(&self, message: String, help: Option<String>) -> Option<T> {

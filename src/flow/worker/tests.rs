@@ -814,8 +814,8 @@ fn i3_a_revoke_drains_then_commits_then_releases() {
     assert!(commit < release, "{:?}", seen.story);
 }
 
-#[test]
-fn i3_after_a_loss_nothing_is_committed() {
+/// A partition of nine records, three of them committed, six in flight when the group took it away.
+fn lost_with_records_in_flight() -> Stand {
     let stand = stand(OnError::Stop, 0, |_, offset| {
         if offset >= 3 { Fate::Hold } else { Fate::Ack }
     });
@@ -824,6 +824,12 @@ fn i3_after_a_loss_nothing_is_committed() {
     stand.committed(0, 3);
     stand.says(FetchEvent::Lost(vec![tp(0)]));
     stand.wait_for_story("release 0");
+    stand
+}
+
+#[test]
+fn i3_after_a_loss_nothing_is_committed() {
+    let stand = lost_with_records_in_flight();
     assert!(
         stand.shared.with(|w| w.purged),
         "what was in flight is purged"
@@ -836,14 +842,7 @@ fn i3_after_a_loss_nothing_is_committed() {
 /// Found by a commit that was answered with "illegal generation" while the flow stopped (`tests/faults`).
 #[test]
 fn what_was_taken_away_unconfirmed_may_be_copied_again_and_the_exit_says_so() {
-    let stand = stand(OnError::Stop, 0, |_, offset| {
-        if offset >= 3 { Fate::Hold } else { Fate::Ack }
-    });
-    stand.assign(&[(0, 9)]);
-    stand.wait_held(6);
-    stand.committed(0, 3);
-    stand.says(FetchEvent::Lost(vec![tp(0)]));
-    stand.wait_for_story("release 0");
+    let stand = lost_with_records_in_flight();
     let WorkerExit::Unconfirmed(left) = stand.drain().0 else {
         panic!("a clean stop");
     };

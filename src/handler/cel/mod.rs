@@ -42,7 +42,7 @@ use super::fault::{Place, Words};
 use super::fields::Fields;
 use super::path::{Field, Path};
 use super::predicate::Clause;
-use super::{Failure, FailureCode, Inside};
+use super::{Failure, FailureCode};
 use crate::record::Record;
 use compile::Compiler;
 use parse::{Mistake, Parsed};
@@ -58,15 +58,11 @@ pub(crate) fn condition(text: &str, fields: &mut Fields, place: &Place<'_>) -> O
 }
 
 fn report(mistake: Mistake, text: &str, place: &Place<'_>) {
-    let inside = Inside {
-        text: text.to_owned(),
-        bytes: mistake.bytes,
-    };
     let words = Words {
         message: mistake.message,
         help: mistake.help,
     };
-    place.fault_inside::<()>(inside, words);
+    place.fault_at::<()>(text, mistake.bytes, words);
 }
 
 /// An expression that gives a value.
