@@ -199,7 +199,8 @@ fn it_is_told_of_a_loss() {
     let expected = fill(&source.bootstrap(), &fields, 5000);
     let (flow, witness) = witnessed(topic, &source, &pair.target);
     flow.wait_settled(1000, PATIENCE);
-    let in_flight = flow.wait_in_flight();
+    // There need be none: what is lost are the partitions, and all may have been copied by now.
+    let in_flight = flow.in_flight();
     source.broker(1).freeze().unwrap();
     println!("{topic}: the source's broker frozen with {in_flight} in flight");
     wait::until("the partitions are lost", PATIENCE, || {
