@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 mod changed;
 mod demand;
+mod fingerprint;
 mod report;
 mod setting;
 mod shown;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use changed::{Changed, Effective, Settings};
 pub use demand::{Cause, Demand, Said};
+pub use fingerprint::Fingerprint;
 pub use report::{FlowReport, Positions, Report, RouteReport, Tally, Verb};
 pub use setting::Setting;
 

@@ -102,7 +102,7 @@ impl Scrape {
 
     fn flow_gauges(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&FlowEntry) -> u64;
-        let gauges: [(&str, &str, Read); 5] = [
+        let gauges: [(&str, &str, Read); 6] = [
             (
                 "mirror_lag_records",
                 "Records between the watermark and the end of the source, as far as known",
@@ -132,6 +132,11 @@ impl Scrape {
                         .filter(|p| p.condition.state == State::Failed)
                         .count() as u64
                 },
+            ),
+            (
+                "mirror_members_differ",
+                "1 while another member of the group copies with other settings",
+                |flow| u64::from(flow.view.differing().is_some()),
             ),
         ];
         for (name, help, read) in gauges {

@@ -1,7 +1,7 @@
 //! The status: what `GET /api/v1/status` answers and `mirror status` prints. Stable field names.
 
 use crate::config::spec::Watch;
-use crate::observe::{Condition, Counters, PartitionView, Reason, State};
+use crate::observe::{Condition, Counters, Differing, PartitionView, Reason, State};
 use crate::record::TopicPartition;
 use crate::supervisor::board::{FlowEntry, Phase, Rejection, RouteView, Snapshot};
 use crate::supervisor::meter::Rate;
@@ -107,6 +107,9 @@ pub struct FlowStatus {
     /// Its condition.
     #[serde(flatten)]
     pub condition: ConditionStatus,
+    /// Another member of the group that copies with other settings, if one was seen lately.
+    #[serde(default)]
+    pub differing: Option<DifferingStatus>,
     /// Records behind; `null` until every partition's is known.
     pub lag: Option<i64>,
     /// How fast it is.
@@ -126,6 +129,21 @@ pub struct FlowStatus {
     pub partitions_listed: Vec<PartitionStatus>,
     /// The counters by name.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// Members of a group whose files differ.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DifferingStatus {
+    /// Our settings, as a hash.
+    pub ours: String,
+    /// The other member's.
+    pub theirs: String,
+    /// The topic of a partition that the other member has.
+    pub topic: String,
+    /// That partition.
+    pub partition: i32,
+    /// In words.
+    pub text: String,
 }
 
 /// One source partition.
@@ -190,6 +208,18 @@ impl From<&Condition> for ConditionStatus {
     }
 }
 
+impl From<&Differing> for DifferingStatus {
+    fn from(differing: &Differing) -> Self {
+        Self {
+            ours: differing.ours.to_string(),
+            theirs: differing.theirs.to_string(),
+            topic: differing.at.topic.to_string(),
+            partition: differing.at.partition,
+            text: differing.to_string(),
+        }
+    }
+}
+
 impl From<&Snapshot> for Status {
     fn from(snapshot: &Snapshot) -> Self {
         let process = &snapshot.process;
@@ -243,6 +273,7 @@ fn flow_status(entry: &FlowEntry, detail: Detail) -> FlowStatus {
         target: entry.id.target.clone(),
         consumer_group: view.group.clone(),
         condition: (&view.condition()).into(),
+        differing: view.differing().as_ref().map(Into::into),
         lag: (known && !partitions.is_empty()).then_some(lag),
         rate: entry.rate,
         in_flight_records: Counters::get(&view.counters.in_flight_records),

@@ -208,6 +208,12 @@ impl Page {
                 flow.source, flow.target, reason.code, reason.text
             );
         }
+        if let Some(differing) = &flow.differing {
+            notes += &format!(
+                "{route} ({} -> {}): members differ: {}\n",
+                flow.source, flow.target, differing.text
+            );
+        }
         for partition in &flow.partitions_listed {
             if let Some(reason) = &partition.condition.reason {
                 notes += &format!(

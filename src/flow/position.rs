@@ -1,8 +1,10 @@
 //! What is written beside a committed offset, and what it lets us recognise later.
 //!
 //! Versioned and compact, since a commit request holds 256 KiB of metadata at most: a text of
-//! `key=value` pairs after the version, such as `m1;t=<topic id>;c=<target cluster id>;s`. Unknown keys
+//! `key=value` pairs after the version, such as `m1;t=<topic id>;c=<target cluster id>;f=<settings>;s`. Unknown keys
 //! are ignored, an unknown version is taken for a foreign commit.
+
+use crate::plan::Fingerprint;
 
 /// The version that we write.
 const VERSION: &str = "m1";
@@ -14,6 +16,8 @@ pub struct CommitMetadata {
     pub topic_id: Option<String>,
     /// The id of the target cluster.
     pub target_cluster: Option<String>,
+    /// The settings that the records below the offset were copied under; `None` where nothing was copied yet.
+    pub settings: Option<Fingerprint>,
     /// Whether the flow's start was resolved for every partition (`engine.md` rule 7).
     pub start: StartMark,
 }
@@ -40,6 +44,10 @@ impl CommitMetadata {
             text.push_str(";c=");
             text.push_str(id);
         }
+        if let Some(settings) = &self.settings {
+            text.push_str(";f=");
+            text.push_str(&settings.to_string());
+        }
         if self.start == StartMark::Started {
             text.push_str(";s");
         }
@@ -60,6 +68,7 @@ impl CommitMetadata {
             match part.split_once('=') {
                 Some(("t", id)) => metadata.topic_id = Some(id.to_owned()),
                 Some(("c", id)) => metadata.target_cluster = Some(id.to_owned()),
+                Some(("f", settings)) => metadata.settings = settings.parse().ok(),
                 None if part == "s" => metadata.start = StartMark::Started,
                 _ => {}
             }
@@ -77,6 +86,7 @@ mod tests {
         let metadata = CommitMetadata {
             topic_id: Some("Qk3vT0aXQzW0r0e1Yb9mSg".into()),
             target_cluster: Some("4L6g3nShT-eMCtK--X86sw".into()),
+            settings: "0badc0de".parse().ok(),
             start: StartMark::Started,
         };
         assert_eq!(

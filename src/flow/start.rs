@@ -17,6 +17,7 @@ use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::{ClusterSpec, ListenerSpec, Until, group_name};
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
+use crate::plan::Fingerprint;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -228,6 +229,7 @@ impl Parts {
             start: route.start,
             on_gap: route.on_gap,
             interval: route.discovery_interval,
+            settings: Fingerprint::of(route),
             subject: self.subject.clone(),
             view: self.view.clone(),
             target: self.targets.clone(),

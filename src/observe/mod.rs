@@ -7,6 +7,7 @@ mod reason;
 pub use counters::Counters;
 pub use reason::Reason;
 
+use crate::plan::Fingerprint;
 use crate::record::TopicPartition;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -144,6 +145,28 @@ impl PartitionView {
     }
 }
 
+/// Another member of the group copies under other settings than we do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// Our settings.
+    pub ours: Fingerprint,
+    /// The other member's.
+    pub theirs: Fingerprint,
+    /// A partition that it has.
+    pub at: TopicPartition,
+}
+
+impl std::fmt::Display for Differing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { ours, theirs, at } = self;
+        write!(
+            f,
+            "another member of the group copies {at} with other settings (theirs {theirs}, ours {ours}): \
+             give all members the same file"
+        )
+    }
+}
+
 /// Everything seen of one flow. Shared by the flow's threads and by who looks at it.
 #[derive(Debug)]
 pub struct FlowView {
@@ -160,6 +183,7 @@ pub struct FlowView {
     condition: Mutex<Condition>,
     partitions: Mutex<BTreeMap<TopicPartition, PartitionView>>,
     topics: Mutex<Option<Vec<String>>>,
+    differing: Mutex<Option<Differing>>,
 }
 
 impl FlowView {
@@ -174,6 +198,7 @@ impl FlowView {
             condition: Mutex::new(Condition::now(State::Starting, None)),
             partitions: Mutex::default(),
             topics: Mutex::default(),
+            differing: Mutex::default(),
         }
     }
 
@@ -231,6 +256,19 @@ impl FlowView {
     /// Replaces the list of matching topics.
     pub fn set_topics(&self, topics: Vec<String>) {
         *lock(&self.topics) = Some(topics);
+    }
+
+    /// The member of the group that copies under other settings, if one was seen lately.
+    pub fn differing(&self) -> Option<Differing> {
+        lock(&self.differing).clone()
+    }
+
+    /// Says whether a member copies under other settings. True if that is news.
+    pub fn see_differing(&self, now: Option<Differing>) -> bool {
+        let mut seen = lock(&self.differing);
+        let news = seen.is_some() != now.is_some();
+        *seen = now;
+        news
     }
 
     /// Sum of the known lags, and whether every owned partition's lag is known.

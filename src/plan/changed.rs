@@ -328,6 +328,15 @@ fn process(running: &Spec, wanted: &Spec, which: Wanted) -> Vec<Changed> {
     d.found
 }
 
+/// Every setting of a route with its value, secrets masked.
+pub(super) fn settings_of(of: &RouteSpec) -> Settings {
+    values(route(of, of, Wanted::All))
+}
+
+fn values(all: Vec<Changed>) -> Settings {
+    all.into_iter().map(|c| (c.setting, c.to)).collect()
+}
+
 /// Every setting with its value, secrets masked.
 pub type Settings = BTreeMap<String, String>;
 
@@ -344,7 +353,6 @@ pub struct Effective {
 
 impl From<&Spec> for Effective {
     fn from(spec: &Spec) -> Self {
-        let values = |all: Vec<Changed>| all.into_iter().map(|c| (c.setting, c.to)).collect();
         let of_cluster = |of: &ClusterSpec| -> Settings {
             let settings: Settings = values(cluster(of, of, Wanted::All));
             let prefix = format!("clusters.{}.", of.name);
@@ -354,7 +362,6 @@ impl From<&Spec> for Effective {
                 .map(|(key, value)| (short(key), value))
                 .collect()
         };
-        let of_route = |of: &RouteSpec| values(route(of, of, Wanted::All));
         Self {
             process: values(process(spec, spec, Wanted::All)),
             clusters: spec
@@ -365,7 +372,7 @@ impl From<&Spec> for Effective {
             routes: spec
                 .routes
                 .iter()
-                .map(|(n, r)| (n.to_string(), of_route(r)))
+                .map(|(n, r)| (n.to_string(), settings_of(r)))
                 .collect(),
         }
     }

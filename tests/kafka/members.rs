@@ -2,6 +2,7 @@
 
 use crate::support::cluster::{Admin, pair};
 use crate::support::flow::Flow;
+use crate::support::process::{self, Mirror, Setup};
 use crate::support::pulse::Pulse;
 use crate::support::reader::compare;
 use crate::support::route::{SHAPES, Shape, cluster, flow_spec, route, shapes, workers};
@@ -12,6 +13,7 @@ use mirror::flow::listener::{RebalanceContext, RebalanceListener};
 use mirror::flow::{Environment, FlowExit, FlowSpec};
 use mirror::observe::Counters;
 use mirror::record::TopicPartition;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -198,4 +200,72 @@ fn an_instance_ends_in_the_middle_of_a_rebalance() {
     });
     assert_eq!(flow.drain(), FlowExit::Drained);
     compare(&pair.target.bootstrap(), &expected).assert_perfect();
+}
+
+/// What a process says of members that differ.
+fn differing(mirror: &Mirror) -> Option<Value> {
+    let status = mirror.status()?;
+    let differing = &status["routes"]["differing"]["flows"][0]["differing"];
+    (!differing.is_null()).then(|| differing.clone())
+}
+
+#[test]
+fn members_with_differing_files_are_found_out() {
+    let pair = pair();
+    let source = pair.source.bootstrap();
+    let topic = "members-differing";
+    Admin::new(&source).create(topic, 4, &[]);
+    let clusters = || json!({ "source": process::cluster(&source), "target": process::cluster(&pair.target.bootstrap()) });
+    let routes = |on_error: &str, workers: u64| {
+        let mut route = process::route("source", "target", topic);
+        route["on_error"] = json!(on_error);
+        route["workers"] = json!(workers);
+        json!({ "differing": route })
+    };
+    let load = Load::start(&source, &[field(topic, 4)], 200);
+    let one = Setup::new(clusters(), routes("stop", 1));
+    let two = Setup::new(clusters(), routes("stop", 2));
+    let (first, second) = (one.run(&[]), two.run(&[]));
+    let share = |mirror: &Mirror| mirror.number("differing", "partitions");
+    wait::until("both have partitions", PATIENCE, || {
+        share(&first) > 0 && share(&second) > 0
+    });
+
+    println!("{topic}: the second one's file differs in what is copied");
+    two.write(clusters(), routes("skip", 2));
+    assert!(two.ask(&["reload"]).status.success());
+    let (of_first, of_second) = wait::find("both say so", PATIENCE, || {
+        Some((differing(&first)?, differing(&second)?))
+    });
+    assert_eq!(of_first["ours"], of_second["theirs"]);
+    assert_eq!(of_first["theirs"], of_second["ours"]);
+    // Until then they differed in their threads alone, and nothing was said of that.
+    for (setup, other) in [(&one, &of_first), (&two, &of_second)] {
+        let said = setup.logged("members_differ");
+        assert_eq!(said.len(), 1, "{said:#?}");
+        let said = said[0]["message"].to_string();
+        assert!(said.contains(other["theirs"].as_str().unwrap()), "{said}");
+    }
+    let page = String::from_utf8(one.ask(&["status"]).stdout).unwrap();
+    assert!(page.contains("members differ"), "{page}");
+    let metrics = first.get("/metrics").unwrap();
+    assert!(
+        metrics.contains(
+            "mirror_members_differ{route=\"differing\",source=\"source\",target=\"target\"} 1"
+        ),
+        "{metrics}"
+    );
+
+    println!("{topic}: the first one gets the same file");
+    one.write(clusters(), routes("skip", 1));
+    assert!(one.ask(&["reload"]).status.success());
+    wait::until("nobody differs", PATIENCE, || {
+        first.status().is_some()
+            && second.status().is_some()
+            && differing(&first).is_none()
+            && differing(&second).is_none()
+    });
+    load.stop();
+    assert!(first.terminate().success());
+    assert!(second.terminate().success());
 }

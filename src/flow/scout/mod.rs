@@ -4,6 +4,7 @@
 //! One thread per flow, so that a source that does not answer never holds up a poll loop
 //! (`engine.md` rule 6). Positions are ours (rule 7): the client's reset policy is never asked.
 
+mod fellows;
 mod former;
 mod judge;
 mod positions;
@@ -15,9 +16,11 @@ use crate::client::admin::Observer;
 use crate::config::spec::{ClusterSpec, OnGap, RouteSpec, Start, TopicSelection};
 use crate::flow::target::{TargetView, check_expected};
 use crate::observe::{Counters, FlowView, Reason};
+use crate::plan::Fingerprint;
 use crate::plane::{CommitEntry, Offset};
 use crate::record::TopicPartition;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use fellows::Fellows;
 use rdkafka::types::RDKafkaErrorCode;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +32,8 @@ const ASK: Duration = Duration::from_secs(10);
 const ENDS: Duration = Duration::from_secs(2);
 /// How long it is left alone after it failed.
 const ENDS_REST: Duration = Duration::from_secs(10);
+/// How often what other members of the group commit is looked at.
+const FELLOWS: Duration = Duration::from_secs(5);
 /// How often `until: end` is checked.
 const UNTIL: Duration = Duration::from_millis(500);
 /// How often what is not wanted is checked.
@@ -100,6 +105,8 @@ pub(crate) struct ScoutSpec {
     pub(crate) start: Start,
     pub(crate) on_gap: OnGap,
     pub(crate) interval: Duration,
+    /// What the other members of the group must have alike.
+    pub(crate) settings: Fingerprint,
     pub(crate) subject: Arc<str>,
     pub(crate) view: Arc<FlowView>,
     pub(crate) target: Arc<TargetView>,
@@ -125,6 +132,7 @@ pub(crate) struct Scout {
     known: bool,
     /// `until: end`: the ends captured at start.
     ends: Option<Vec<(TopicPartition, i64, i64)>>,
+    fellows: Fellows,
     silent_since: Option<Instant>,
 }
 
@@ -137,6 +145,7 @@ impl Scout {
             met: HashMap::new(),
             known: false,
             ends: None,
+            fellows: Fellows::default(),
             silent_since: None,
         }
     }
@@ -187,6 +196,7 @@ impl Scout {
         self.spec.start = route.start;
         self.spec.on_gap = route.on_gap;
         self.spec.interval = route.discovery_interval;
+        self.spec.settings = Fingerprint::of(route);
     }
 
     fn rounds(&mut self, rounds: &mut Rounds) {
@@ -210,6 +220,10 @@ impl Scout {
                 Err(_) => ENDS_REST,
             };
             rounds.ends = Instant::now() + pause;
+        }
+        if now >= rounds.fellows {
+            self.look_at_fellows();
+            rounds.fellows = Instant::now() + FELLOWS;
         }
         if now >= rounds.until {
             self.check_until();
@@ -341,6 +355,7 @@ pub(crate) fn identities(
 struct Rounds {
     discovery: Instant,
     ends: Instant,
+    fellows: Instant,
     until: Instant,
 }
 
@@ -350,12 +365,14 @@ impl Rounds {
         Self {
             discovery: now,
             ends: now + ENDS,
+            fellows: now + FELLOWS,
             until: now + UNTIL,
         }
     }
 
     fn next(&self) -> Instant {
-        self.discovery.min(self.ends).min(self.until)
+        let soonest = self.discovery.min(self.ends);
+        soonest.min(self.fellows).min(self.until)
     }
 }
 

@@ -122,6 +122,7 @@ impl Scout {
                 metadata: CommitMetadata {
                     topic_id,
                     target_cluster,
+                    settings: None,
                     start: StartMark::Unsaid,
                 }
                 .encode(),

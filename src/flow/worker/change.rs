@@ -30,7 +30,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             false => 0,
         };
         self.rules = Arc::new(Rules::of(route));
-        self.committer.keep_to(route.commit_interval, now);
+        self.committer.keep_to(route, now);
         self.budget.keep_to(self.spec.worker_bytes());
         let threads = &self.spec.route.threads;
         self.stage

@@ -8,11 +8,13 @@
 
 use super::Worker;
 use super::owned::{Phase, RetryHow};
+use crate::config::spec::RouteSpec;
 use crate::flow::position::{CommitMetadata, StartMark};
 use crate::flow::scout::{TopicIdentity, TopicIdsNow, distinct_topics};
 use crate::flow::tracker::Tracker;
 use crate::flow::verifier::Verify;
 use crate::observe::{Counters, Reason};
+use crate::plan::Fingerprint;
 use crate::plane::{CommitAnswer, CommitEntry, Offset, Sink, Source};
 use crate::record::TopicPartition;
 use std::collections::{HashMap, VecDeque};
@@ -71,25 +73,29 @@ pub(super) struct Committer {
     due: Instant,
     last_id: u64,
     under_way: Option<UnderWay>,
+    /// The settings that each commit names.
+    settings: Fingerprint,
     /// Parts of the flow's start still to send.
     start: VecDeque<Vec<CommitEntry>>,
 }
 
 impl Committer {
-    pub(super) fn new(interval: Duration, now: Instant) -> Self {
+    pub(super) fn new(route: &RouteSpec, now: Instant) -> Self {
         Self {
-            interval,
-            due: now + interval,
+            interval: route.commit_interval,
+            settings: Fingerprint::of(route),
+            due: now + route.commit_interval,
             last_id: 0,
             under_way: None,
             start: VecDeque::new(),
         }
     }
 
-    /// Keeps to another interval from now on.
-    pub(super) fn keep_to(&mut self, interval: Duration, now: Instant) {
-        self.interval = interval;
-        self.due = self.due.min(now + interval);
+    /// Keeps to new settings from now on.
+    pub(super) fn keep_to(&mut self, route: &RouteSpec, now: Instant) {
+        self.interval = route.commit_interval;
+        self.settings = Fingerprint::of(route);
+        self.due = self.due.min(now + self.interval);
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -308,6 +314,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 let metadata = CommitMetadata {
                     topic_id,
                     target_cluster: target_cluster.clone(),
+                    settings: Some(self.committer.settings),
                     start: StartMark::Started,
                 }
                 .encode();
@@ -320,7 +327,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 }
             })
             .collect();
-        debug_assert!(bytes <= METADATA, "rule 13: 500 entries of about 60 bytes");
+        debug_assert!(bytes <= METADATA, "rule 13: 500 entries of about 75 bytes");
         let id = self.committer.begin(Step::Sent(taken));
         if let Err(detail) = self.source.commit(&entries, id) {
             self.committer.under_way = None;

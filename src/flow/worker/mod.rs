@@ -169,7 +169,7 @@ pub(crate) struct Worker<S: Source, K: Sink> {
 impl<S: Source, K: Sink> Worker<S, K> {
     pub(crate) fn new(parts: WorkerParts<S, K>) -> Self {
         let now = Instant::now();
-        let interval = parts.spec.route.commit_interval;
+        let committer = Committer::new(&parts.spec.route, now);
         Self {
             index: parts.index,
             source_name: parts.spec.source.name.as_str().into(),
@@ -195,7 +195,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             left_behind: BTreeMap::new(),
             lives: 0,
             questions: 0,
-            committer: Committer::new(interval, now),
+            committer,
             release: None,
             topics: BTreeMap::new(),
             held_since: None,
