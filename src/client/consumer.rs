@@ -5,6 +5,7 @@
 //! *empty* list; partitions are added one by one as their position and target topic are known
 //! ([`Source::place`]), so that nothing is ever fetched from a place that we did not choose (B028).
 
+use crate::client::leaving::{Leaving, Left, destroy_aside};
 use crate::client::native::{self, Event, Fetched, Queue, Said, Severity};
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::GroupProtocol;
@@ -19,15 +20,14 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::topic_partition_list::TopicPartitionList;
 use rdkafka::types::{RDKafka, RDKafkaErrorCode};
 use std::collections::HashSet;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Records of a batch at most.
 const BATCH_RECORDS: usize = 4096;
 /// Cost of a batch at most, one record excepted.
 const BATCH_COST: u64 = 1 << 20;
-/// Between two looks whether a member has left.
-const LEAVE_LOOK: Duration = Duration::from_millis(10);
 /// How long the client may take to move a position.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -300,7 +300,7 @@ impl Member {
     }
 }
 
-fn list(partitions: &[TopicPartition]) -> TopicPartitionList {
+pub(super) fn list(partitions: &[TopicPartition]) -> TopicPartitionList {
     let mut list = TopicPartitionList::with_capacity(partitions.len());
     for tp in partitions {
         list.add_partition(&tp.topic, tp.partition);
@@ -427,36 +427,11 @@ impl Source for Member {
         native::commit(self.client()?, &self.queue, &entries, id).map_err(|e| e.to_string())
     }
 
-    /// Bounded (B101): past the deadline the handle is left to itself. Its memory goes with the
-    /// process; closing a handle whose coordinator is away may block, or worse (B105).
+    /// Bounded (B101): past the deadline the handle is left to itself.
     fn leave(&mut self, deadline: Duration) {
-        let Some(client) = self.client.take() else {
-            return;
-        };
-        self.ahead = None;
-        self.waiting = None;
-        let now = Instant::now();
-        if self.protocol == GroupProtocol::Classic {
-            // librdkafka closes a cooperative member that has no partitions without a word to the
-            // group, which then waits for it until its session ends. Unsubscribing does say it; in a
-            // rebalance it waits for its end.
-            self.unassign_all(&client);
-            client.unsubscribe();
-            let until = now + deadline * 3 / 4;
-            self.serve_leaving(&client, until, |c| !native::is_member(c));
-        }
-        native::close_consumer(&client, &self.queue);
-        // A revoke that was read and never answered would keep the close waiting: this answers it.
-        if let Err(error) = client.unassign() {
-            tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
-        }
-        self.serve_leaving(&client, now + deadline, native::is_closed);
-        if native::is_closed(&client) {
-            drop(client);
-        } else {
+        if self.left(deadline) == Some(Left::Behind) {
             tracing::warn!(event = "leave_abandoned", subject = %self.subject,
                 "the group's coordinator did not answer in time; the member is left to its session timeout");
-            destroy_aside(client);
         }
     }
 
@@ -504,49 +479,20 @@ fn connect(
     Ok((client, Arc::new(queue)))
 }
 
-/// Ends a client that could not leave its group, on a thread of its own: it may take long, and
-/// closing one whose coordinator is away may crash (B105), so it is not closed again.
-fn destroy_aside(client: BaseConsumer<LogContext>) {
-    let client = std::mem::ManuallyDrop::new(client);
-    let handle = native::Doomed::of(&*client);
-    let spawned = std::thread::Builder::new()
-        .name("mirror-destroy".into())
-        .spawn(move || handle.destroy());
-    if let Err(error) = spawned {
-        tracing::warn!(event = "client_leaked", %error);
-    }
-}
-
 impl Member {
-    /// Answers what the group still asks, until it is done.
-    fn serve_leaving(
-        &self,
-        client: &BaseConsumer<LogContext>,
-        until: Instant,
-        done: impl Fn(&BaseConsumer<LogContext>) -> bool,
-    ) {
-        while !done(client) && Instant::now() < until {
-            let Some(event) = self.queue.poll(LEAVE_LOOK) else {
-                continue;
-            };
-            let answered = match event.read() {
-                // Nothing is taken any more; an assignment has to be answered all the same.
-                Said::Assign(_) => client.incremental_assign(&TopicPartitionList::new()),
-                Said::Revoke(_) => client.incremental_unassign(&TopicPartitionList::new()),
-                _ => continue,
-            };
-            if let Err(error) = answered {
-                tracing::debug!(event = "leaving_answer_failed", subject = %self.subject, %error);
-            }
-        }
-    }
-
-    /// Fetches no more; answers a revoke that is still open.
-    fn unassign_all(&self, client: &BaseConsumer<LogContext>) {
-        let placed: Vec<TopicPartition> = self.placed.iter().cloned().collect();
-        if let Err(error) = client.incremental_unassign(&list(&placed)) {
-            tracing::debug!(event = "unassign_failed", subject = %self.subject, %error);
-        }
+    /// How its leave ended; `None` if it had left before.
+    fn left(&mut self, deadline: Duration) -> Option<Left> {
+        let client = self.client.take()?;
+        self.ahead = None;
+        self.waiting = None;
+        let leaving = Leaving {
+            client: ManuallyDrop::new(client),
+            queue: self.queue.clone(),
+            protocol: self.protocol,
+            placed: self.placed.drain().collect(),
+            subject: self.subject.clone(),
+        };
+        Some(leaving.within(deadline))
     }
 
     /// Forgets what was popped and not handed over of these partitions. The client's own barrier
@@ -584,5 +530,31 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         self.leave(Duration::from_secs(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervisor::testing;
+
+    /// What the client is asked when its membership has just ended, it never answers.
+    #[test]
+    fn a_member_leaves_however_soon_its_client_ends() {
+        let cluster = testing::cluster("a", "127.0.0.1:1");
+        let settings = |protocol| MemberSettings {
+            cluster: &cluster,
+            group: "g",
+            protocol,
+            discovery_interval: Duration::from_secs(60),
+            prefetch_bytes: 1 << 20,
+        };
+        for _ in 0..50 {
+            for protocol in [GroupProtocol::Classic, GroupProtocol::Consumer] {
+                let member = Member::new(&settings(protocol), "r/a→b".into());
+                let left = member.unwrap().left(Duration::from_secs(60));
+                assert_eq!(left, Some(Left::Closed), "{protocol:?}");
+            }
+        }
     }
 }

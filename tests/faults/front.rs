@@ -3,7 +3,8 @@
 //!
 //! Each connection has a thread, which serves one request after the other, as a broker does.
 
-use super::wire::{Asked, Nodes, read_frame, write_frame};
+use super::sessions::Sessions;
+use super::wire::{Asked, Member, Membership, Nodes, leave, read_frame, write_frame};
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::ApiKey;
@@ -66,6 +67,7 @@ struct State {
 #[derive(Debug)]
 struct Shared {
     broker: SocketAddr,
+    sessions: Sessions,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -87,8 +89,10 @@ impl Front {
         let bootstrap = doors[0].to_string();
         let nodes = Nodes::new(doors);
         let ids: Vec<i32> = nodes.with_doors().map(|(id, _)| id).collect();
+        let broker: SocketAddr = broker.parse().expect("an address");
         let shared = Arc::new(Shared {
-            broker: broker.parse().expect("an address"),
+            broker,
+            sessions: Sessions::of(broker),
             state: Mutex::new(State {
                 rules: Vec::new(),
                 met: 0,
@@ -234,6 +238,50 @@ impl Shared {
         woken.expect("no test holds it")
     }
 
+    /// The broker does it, and the sessions of members are kept.
+    fn done(&self, asked: &Asked, frame: &Bytes, broker: &TcpStream) -> io::Result<Bytes> {
+        match asked.membership()? {
+            Membership::Nothing => exchange(broker, frame),
+            Membership::Joins(member, session) => {
+                self.sessions.joins(&member, session);
+                self.done_for(&member, asked, &asked.without_end()?, broker)
+            }
+            Membership::Asks(member) => self.done_for(&member, asked, frame, broker),
+            Membership::Leaves(members) => {
+                for member in &members {
+                    self.sessions.leaves(member);
+                }
+                exchange(broker, frame)
+            }
+        }
+    }
+
+    fn done_for(
+        &self,
+        member: &Member,
+        asked: &Asked,
+        frame: &Bytes,
+        broker: &TcpStream,
+    ) -> io::Result<Bytes> {
+        self.sessions.asks(member);
+        let answer = exchange(broker, frame);
+        self.sessions.is_answered(member);
+        let answer = answer?;
+        if asked.is_no_member(&answer)? {
+            self.sessions.leaves(member);
+        }
+        Ok(answer)
+    }
+
+    /// The broker is told that the member that asks leaves its group.
+    fn forget(&self, asked: &Asked, broker: &TcpStream) -> io::Result<()> {
+        if let Membership::Asks(member) = asked.membership()? {
+            self.sessions.leaves(&member);
+            exchange(broker, &leave(&member)?)?;
+        }
+        Ok(())
+    }
+
     /// Both ends of a connection are shut when the front ends or cuts.
     fn note(&self, connection: &[&TcpStream; 2]) -> io::Result<()> {
         let mut state = self.lock();
@@ -276,6 +324,13 @@ fn serve(client: &TcpStream, node: i32, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
+/// One request and its answer.
+pub fn exchange(broker: &TcpStream, frame: &[u8]) -> io::Result<Bytes> {
+    write_frame(broker, frame)?;
+    let answer = read_frame(broker)?;
+    answer.ok_or_else(|| io::ErrorKind::ConnectionAborted.into())
+}
+
 /// What the client hears of one request; an error ends the connection.
 fn answers(
     asked: &Asked,
@@ -284,11 +339,7 @@ fn answers(
     node: i32,
     shared: &Shared,
 ) -> io::Result<Vec<Bytes>> {
-    let done = || {
-        write_frame(broker, frame)?;
-        let answer = read_frame(broker)?;
-        answer.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionAborted))
-    };
+    let done = || shared.done(asked, frame, broker);
     let lost = || Err(io::ErrorKind::ConnectionAborted.into());
     match shared.fate(asked, node) {
         Some(Fate::Refused(error)) => Ok(vec![asked.refusal(error)?]),
@@ -319,8 +370,7 @@ fn answers(
             Ok(vec![asked.spoilt(&answer)?.unwrap_or(answer)])
         }
         Some(Fate::MemberForgotten) => {
-            write_frame(broker, &asked.leave()?)?;
-            read_frame(broker)?;
+            shared.forget(asked, broker)?;
             Ok(vec![done()?])
         }
         Some(Fate::Held) | None => {

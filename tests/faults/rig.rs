@@ -44,11 +44,10 @@ impl Rig {
         let [a, b] = [&fronts[0], &fronts[1]].map(|front| Cluster {
             bootstrap: front.bootstrap().to_owned(),
         });
-        // A member that could not take its leave: Kafka waits for it until its session ends, these clusters as long as it
-        // may take between two polls.
+        // The group waits for a member that could not take its leave until its session ends.
         let text = copy(&a, &b, more).replacen(
             "'] }",
-            "'], properties: { session.timeout.ms: 6000, heartbeat.interval.ms: 500, max.poll.interval.ms: 6000 } }",
+            "'], properties: { session.timeout.ms: 6000, heartbeat.interval.ms: 500 } }",
             1,
         );
         let file = File::new(&text);

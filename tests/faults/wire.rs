@@ -19,9 +19,12 @@ use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use kafka_protocol::records::RecordBatchDecoder;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// Where the node ids of a front begin.
 const FIRST_NODE: i32 = 1;
+/// The longest session that a broker takes, in milliseconds.
+const LONGEST: i32 = 1_800_000;
 
 /// One frame, without its length; `None` at the end.
 pub fn read_frame(mut from: &TcpStream) -> io::Result<Option<Bytes>> {
@@ -48,6 +51,7 @@ pub struct Asked {
     pub api: ApiKey,
     version: i16,
     correlation: i32,
+    header: RequestHeader,
     body: Bytes,
 }
 
@@ -73,6 +77,7 @@ impl Asked {
             api,
             version,
             correlation: header.correlation_id,
+            header,
             body,
         })
     }
@@ -115,24 +120,64 @@ impl Asked {
         })
     }
 
-    /// The request by which the member that sends this commit leaves its group.
-    pub fn leave(&self) -> io::Result<Bytes> {
-        const VERSION: i16 = 0;
-        let commit: OffsetCommitRequest = self.request()?;
-        let leave = LeaveGroupRequest::default()
-            .with_group_id(commit.group_id)
-            .with_member_id(commit.member_id);
-        let header = RequestHeader::default()
-            .with_request_api_key(ApiKey::LeaveGroup as i16)
-            .with_request_api_version(VERSION)
-            .with_correlation_id(self.correlation);
+    /// What it is in the life of a member.
+    pub fn membership(&self) -> io::Result<Membership> {
+        let member = |group, id| Member { group, id };
+        Ok(match self.api {
+            ApiKey::JoinGroup => {
+                let asked: JoinGroupRequest = self.request()?;
+                if asked.member_id.is_empty() {
+                    // It is given a name first, and asks again.
+                    return Ok(Membership::Nothing);
+                }
+                let session = Duration::from_millis(asked.session_timeout_ms as u64);
+                Membership::Joins(member(asked.group_id, asked.member_id), session)
+            }
+            ApiKey::SyncGroup => {
+                let asked: SyncGroupRequest = self.request()?;
+                Membership::Asks(member(asked.group_id, asked.member_id))
+            }
+            ApiKey::Heartbeat => {
+                let asked: HeartbeatRequest = self.request()?;
+                Membership::Asks(member(asked.group_id, asked.member_id))
+            }
+            ApiKey::OffsetCommit => {
+                let asked: OffsetCommitRequest = self.request()?;
+                Membership::Asks(member(asked.group_id, asked.member_id))
+            }
+            ApiKey::LeaveGroup => {
+                let asked: LeaveGroupRequest = self.request()?;
+                let ids = asked.members.into_iter().map(|m| m.member_id);
+                let ids = ids.chain([asked.member_id]);
+                Membership::Leaves(ids.map(|id| member(asked.group_id.clone(), id)).collect())
+            }
+            _ => Membership::Nothing,
+        })
+    }
+
+    /// Whether the answer to somebody who joins or is in a group says that it is not.
+    pub fn is_no_member(&self, answer: &Bytes) -> io::Result<bool> {
+        let answer = answer.clone();
+        let code = match self.api {
+            ApiKey::JoinGroup => self.answered::<JoinGroupResponse>(answer)?.error_code,
+            ApiKey::SyncGroup => self.answered::<SyncGroupResponse>(answer)?.error_code,
+            ApiKey::Heartbeat => self.answered::<HeartbeatResponse>(answer)?.error_code,
+            _ => return Ok(false),
+        };
+        Ok(code == ResponseError::UnknownMemberId.code())
+    }
+
+    /// The same request, with a session and a patience that never end.
+    pub fn without_end(&self) -> io::Result<Bytes> {
+        let asked: JoinGroupRequest = self.request()?;
+        let asked = asked
+            .with_session_timeout_ms(LONGEST)
+            .with_rebalance_timeout_ms(LONGEST);
         let mut bytes = BytesMut::new();
-        header
-            .encode(
-                &mut bytes,
-                ApiKey::LeaveGroup.request_header_version(VERSION),
-            )
-            .and_then(|()| leave.encode(&mut bytes, VERSION))
+        let header = self.api.request_header_version(self.version);
+        self.header
+            .encode(&mut bytes, header)
+            .and_then(|()| asked.encode(&mut bytes, self.version))
             .map_err(invalid)?;
         Ok(bytes.freeze())
     }
@@ -206,6 +251,44 @@ impl Asked {
         }
         Ok(None)
     }
+}
+
+/// Somebody in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    pub group: GroupId,
+    pub id: StrBytes,
+}
+
+/// What a request is in the life of a member.
+pub enum Membership {
+    /// It comes, or comes again, with a session that lasts so long.
+    Joins(Member, Duration),
+    /// It says that it is there.
+    Asks(Member),
+    /// They go.
+    Leaves(Vec<Member>),
+    Nothing,
+}
+
+/// The request by which a member leaves its group.
+pub fn leave(member: &Member) -> io::Result<Bytes> {
+    const VERSION: i16 = 0;
+    let leave = LeaveGroupRequest::default()
+        .with_group_id(member.group.clone())
+        .with_member_id(member.id.clone());
+    let header = RequestHeader::default()
+        .with_request_api_key(ApiKey::LeaveGroup as i16)
+        .with_request_api_version(VERSION);
+    let mut bytes = BytesMut::new();
+    header
+        .encode(
+            &mut bytes,
+            ApiKey::LeaveGroup.request_header_version(VERSION),
+        )
+        .and_then(|()| leave.encode(&mut bytes, VERSION))
+        .map_err(invalid)?;
+    Ok(bytes.freeze())
 }
 
 fn has(bytes: &[u8], text: &str) -> bool {
