@@ -6,7 +6,7 @@ use crate::config::pointer;
 use crate::config::scalar;
 use crate::config::suggest;
 use crate::config::validate::Check;
-use crate::handler::{Chain, Inside, Misplaced, Side, StepSpec};
+use crate::handler::{Chain, ChainFault, Inside, Misplaced, Side, StepSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
@@ -103,6 +103,7 @@ impl<'a> Chains<'a> {
     ) where
         'a: 'v,
     {
+        distinct(steps, at, check);
         for (index, step) in steps.iter().enumerate() {
             let at = pointer::item(at, index);
             let name = step.get("use").and_then(Value::as_str);
@@ -161,6 +162,28 @@ impl<'a> Chains<'a> {
     }
 }
 
+/// Steps are told apart by their names, in tests, logs and dead letters.
+fn distinct(steps: &[Value], at: &str, check: &mut Check<'_>) {
+    let named = |step: &Value| step.get("name").and_then(Value::as_str).map(str::to_owned);
+    let names: Vec<Option<String>> = steps.iter().map(named).collect();
+    for (index, name) in names.iter().enumerate() {
+        let Some(name) = name else { continue };
+        let before = &names[..index];
+        let Some(first) = before.iter().position(|n| n.as_ref() == Some(name)) else {
+            continue;
+        };
+        let at_name = |index| pointer::child(&pointer::item(at, index), "name");
+        let (first, second) = (check.document.place(&at_name(first)), at_name(index));
+        let message = format!(
+            "two steps of one list are called {}",
+            check.quoted(&second, name)
+        );
+        let diagnostic = check.say(Code::Conflict, &second, message);
+        diagnostic.related.push((first, "the first one".to_owned()));
+        diagnostic.help = Some("call one of them otherwise: tests, logs and dead letters tell steps apart by their names".to_owned());
+    }
+}
+
 /// What stands beside the `use:` of a chain would be lost when its steps take its place.
 fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
     let beside = step.as_object().into_iter().flatten();
@@ -172,25 +195,36 @@ fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
     }
 }
 
-/// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported.
+/// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported. One that is
+/// wrong hides nothing that is wrong in others.
 pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
-    if steps.pointers.iter().any(|at| check.is_wrong_below(at)) {
-        return None;
-    }
     let read: Vec<Option<StepSpec>> = steps
         .list
         .iter()
         .zip(&steps.pointers)
-        .map(|(step, at)| read(step, at, check))
+        .map(|(step, at)| match check.is_wrong_below(at) {
+            true => None,
+            false => self::read(step, at, check),
+        })
         .collect();
-    let specs: Vec<StepSpec> = read.into_iter().collect::<Option<_>>()?;
-    let faults = match Chain::compile(specs, check.options.registry) {
+    let Some(specs) = read.iter().cloned().collect::<Option<Vec<_>>>() else {
+        let faults = Chain::faults(&read, check.options.registry);
+        report(faults, steps, check);
+        return None;
+    };
+    match Chain::compile(specs, check.options.registry) {
         Ok(chain) => {
             misplaced(&chain, steps, check);
-            return Some(chain);
+            Some(chain)
         }
-        Err(faults) => faults,
-    };
+        Err(faults) => {
+            report(faults, steps, check);
+            None
+        }
+    }
+}
+
+fn report(faults: Vec<ChainFault>, steps: &Steps<'_>, check: &mut Check<'_>) {
     for fault in faults {
         let at = place_of_fault(&fault.pointer, steps);
         let place = match (fault.side, fault.inside) {
@@ -206,7 +240,6 @@ pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
         let diagnostic = Diagnostic::new(Code::BadStep, place, fault.message);
         check.report(diagnostic.help_if(fault.help));
     }
-    None
 }
 
 /// Warns of filters that would save more before another step.

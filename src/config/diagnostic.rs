@@ -223,6 +223,8 @@ codes! {
     OneCluster = "W0710",
     /// More than the machine has.
     OverLimit = "W0711",
+    /// A topic setting that Kafka does not have.
+    UnknownTopicConfig = "W0712",
     /// Two names for one cluster.
     SameCluster = "W0801",
     /// A route that no topic matches.

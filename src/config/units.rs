@@ -15,11 +15,13 @@ pub struct UnitError {
     pub help: String,
 }
 
-/// The three kinds of values with a unit.
+/// The kinds of values with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A length of time.
     Duration,
+    /// A length of time, forth or back.
+    Shift,
     /// A number of bytes.
     Size,
     /// A part of a whole.
@@ -28,12 +30,13 @@ pub enum Unit {
 
 impl Unit {
     /// Each of them.
-    pub const ALL: [Unit; 3] = [Unit::Duration, Unit::Size, Unit::Ratio];
+    pub const ALL: [Unit; 4] = [Unit::Duration, Unit::Shift, Unit::Size, Unit::Ratio];
 
     /// Its word in the schema (`x-mirror-unit`).
     pub fn as_str(self) -> &'static str {
         match self {
             Unit::Duration => "duration",
+            Unit::Shift => "shift",
             Unit::Size => "size",
             Unit::Ratio => "ratio",
         }
@@ -43,6 +46,7 @@ impl Unit {
     pub fn in_words(self) -> &'static str {
         match self {
             Unit::Duration => "a duration such as `500ms`, `10s` or `1h30m`",
+            Unit::Shift => "a duration such as `1h30m`, or `-1h` for earlier",
             Unit::Size => "a size such as `64KiB`, `1GiB` or `10MB`",
             Unit::Ratio => "a ratio such as `1%`",
         }
@@ -57,6 +61,7 @@ impl Unit {
     pub fn check(self, text: &str) -> Result<(), UnitError> {
         match self {
             Unit::Duration => duration(text).map(drop),
+            Unit::Shift => shift(text).map(drop),
             Unit::Size => size(text).map(drop),
             Unit::Ratio => ratio(text).map(drop),
         }
@@ -66,6 +71,9 @@ impl Unit {
         match self {
             Unit::Duration => {
                 "^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$"
+            }
+            Unit::Shift => {
+                "^[+-]?([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$"
             }
             Unit::Size => {
                 "^([0-9]{1,15}(B|kB|KB|KiB)|[0-9]{1,12}(MB|MiB)|[0-9]{1,9}(GB|GiB)|[0-9]{1,6}(TB|TiB))$"
@@ -142,6 +150,24 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
         return Err(wrong("not a duration"));
     }
     Ok(Duration::from_millis(millis))
+}
+
+/// A duration forth (`1h`, `+1h`) or back (`-1h`), in milliseconds.
+///
+/// # Errors
+/// Any other text, with what to write.
+pub fn shift(text: &str) -> Result<i64, UnitError> {
+    let length = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let wrong = |error: UnitError| UnitError {
+        message: error.message,
+        help: match is_bare(length) {
+            true => format!("write `{text}s` or `{text}ms`"),
+            false => "it is written `1h30m`, or `-1h` for earlier".to_owned(),
+        },
+    };
+    let millis = duration(length).map_err(wrong)?.as_millis();
+    Ok(sign * i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
 /// A number of bytes: `KiB MiB GiB TiB` by 1024, `kB MB GB TB` by 1000.
@@ -301,6 +327,18 @@ mod tests {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(duration("10").unwrap_err().help, "write `10s` or `10ms`");
+    }
+
+    #[test]
+    fn shifts() {
+        for (text, millis) in [("1h", 3_600_000), ("+1s", 1000), ("-1m30s", -90_000)] {
+            assert_eq!(shift(text), Ok(millis), "{text}");
+        }
+        for text in ["", "-", "--1h", "an hour", "-1", "1h-1s"] {
+            assert!(shift(text).is_err(), "{text}");
+        }
+        assert_eq!(shift("1").unwrap_err().help, "write `1s` or `1ms`");
+        assert_eq!(shift("-1").unwrap_err().help, "write `-1s` or `-1ms`");
     }
 
     #[test]

@@ -63,17 +63,7 @@ impl Chain {
     /// # Errors
     /// Every mistake, each with its place inside `steps`.
     pub fn compile(steps: Vec<StepSpec>, registry: &Registry) -> Result<Self, Vec<ChainFault>> {
-        let faults = RefCell::new(Vec::new());
-        let root = Place::root(&faults);
-        let mut compiled = Vec::with_capacity(steps.len());
-        let mut so_far = TopicSoFar::Known;
-        for (index, spec) in steps.iter().enumerate() {
-            if let Some(step) = Step::compile(spec, registry, so_far, &root.child(index)) {
-                so_far = step.so_far(so_far);
-                compiled.push(step);
-            }
-        }
-        let faults = faults.into_inner();
+        let (compiled, faults) = compile_each(steps.iter().map(Some), registry);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -81,6 +71,11 @@ impl Chain {
             specs: steps,
             steps: compiled,
         })
+    }
+
+    /// The mistakes in `steps` of which some, the absent ones, could not be read.
+    pub fn faults(steps: &[Option<StepSpec>], registry: &Registry) -> Vec<ChainFault> {
+        compile_each(steps.iter().map(Option::as_ref), registry).1
     }
 
     /// The steps as written, in the order in which failures and verdicts count them.
@@ -159,6 +154,28 @@ impl Chain {
             pass_through,
         })
     }
+}
+
+/// Compiles what is there. After a step that is not, the topic's name counts as known: of what is
+/// wrong nothing shall follow.
+fn compile_each<'s>(
+    steps: impl Iterator<Item = Option<&'s StepSpec>>,
+    registry: &Registry,
+) -> (Vec<Step>, Vec<ChainFault>) {
+    let faults = RefCell::new(Vec::new());
+    let root = Place::root(&faults);
+    let mut compiled = Vec::new();
+    let mut so_far = TopicSoFar::Known;
+    for (index, spec) in steps.enumerate() {
+        let place = root.child(index);
+        let step = spec.and_then(|spec| Step::compile(spec, registry, so_far, &place));
+        so_far = match &step {
+            Some(step) => step.so_far(so_far),
+            None => TopicSoFar::Known,
+        };
+        compiled.extend(step);
+    }
+    (compiled, faults.into_inner())
 }
 
 /// A capture called like a placeholder or a path could never be read.

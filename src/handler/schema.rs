@@ -228,17 +228,17 @@ pub(super) fn always(_: &mut SchemaGenerator) -> Schema {
 
 /// `now`, a shift, or where the time stands.
 pub(super) fn timestamp(_: &mut SchemaGenerator) -> Schema {
+    let shift = Unit::Shift.schema(
+        "Later by this, or earlier: `1h30m`, `-1h`.",
+        &["-1h", "500ms"],
+    );
     json_schema!({
         "anyOf": [
             {"description": "The time at which the record is handled.", "enum": ["now"]},
             {
                 "type": "object",
                 "properties": {
-                    "shift": {
-                        "description": "Later by this, or earlier: `1h30m`, `-1h`.",
-                        "type": "string",
-                        "examples": ["-1h", "500ms"],
-                    },
+                    "shift": shift,
                     "from": {"description": "Where the time stands.", "type": "string", "pattern": PATH},
                     "unit": {
                         "description": "How it is written there: seconds, milliseconds (the default), microseconds or nanoseconds since 1970, RFC 3339, or a pattern such as `%d/%m/%Y` (in UTC).",

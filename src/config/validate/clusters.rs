@@ -94,28 +94,66 @@ fn servers(texts: &[String], at: &str, check: &mut Check<'_>) -> Vec<String> {
     let at = pointer::child(at, "bootstrap_servers");
     let mut servers = Vec::new();
     for (index, text) in texts.iter().enumerate() {
-        for server in text.split(',').map(str::trim) {
-            if !is_address(server) {
-                let at = pointer::item(&at, index);
-                let message = format!("{} is not an address", check.quoted(&at, server));
-                check.say(Code::BadAddress, &at, message).help =
-                    Some("write `host:port`".to_owned());
+        let at = pointer::item(&at, index);
+        let mut begin = 0;
+        for part in text.split(',') {
+            let server = part.trim();
+            let before = begin + part.len() - part.trim_start().len();
+            if let Err(fault) = address(server) {
+                fault.report((text, before), server, &at, check);
             }
             servers.push(server.to_owned());
+            begin += part.len() + 1;
         }
     }
     servers
 }
 
-fn is_address(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return false;
-    };
+/// Why a text is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AddressFault {
+    /// It is none at all.
+    Whole,
+    /// What stands behind this byte is no port.
+    Port(usize),
+}
+
+impl AddressFault {
+    /// Reports it of `server`, which stands in `text` from the byte `before` on.
+    fn report(self, (text, before): (&str, usize), server: &str, at: &str, check: &mut Check<'_>) {
+        let end = before + server.len();
+        let (part, what, help) = match self {
+            Self::Port(from) => (
+                before + from..end,
+                "a port",
+                "a port is a number from 1 to 65535",
+            ),
+            Self::Whole => (before..end, "an address", "write `host:port`"),
+        };
+        let said = check.quoted(at, &text[part.clone()]);
+        let message = format!("{said} is not {what}");
+        // The whole text is marked with its quotes.
+        let diagnostic = match part.len() == text.len() || part.is_empty() {
+            true => check.say(Code::BadAddress, at, message),
+            false => check.say_inside(Code::BadAddress, at, (text, part), message),
+        };
+        diagnostic.help = Some(help.to_owned());
+    }
+}
+
+fn address(text: &str) -> Result<(), AddressFault> {
+    let (host, port) = text.rsplit_once(':').ok_or(AddressFault::Whole)?;
     let bracketed = host.starts_with('[') && host.ends_with(']');
     let host_is_sound = !host.is_empty()
         && !host.contains(|c: char| c.is_whitespace() || c == '/')
         && (bracketed || !host.contains(':'));
-    host_is_sound && port.parse::<u16>().is_ok_and(|p| p > 0)
+    match port.parse::<u16>() {
+        _ if !host_is_sound => Err(AddressFault::Whole),
+        Ok(1..) => Ok(()),
+        // Without one there is nothing to point at.
+        _ if port.is_empty() => Err(AddressFault::Whole),
+        Ok(0) | Err(_) => Err(AddressFault::Port(host.len() + 1)),
+    }
 }
 
 fn tls(raw: RawTls, at: &str, check: &mut Check<'_>) -> Option<TlsSpec> {
@@ -186,20 +224,22 @@ mod tests {
     #[test]
     fn addresses() {
         for good in ["hub:9092", "10.0.0.1:1", "[::1]:9092", "a-b.c:65535"] {
-            assert!(is_address(good), "{good}");
+            assert_eq!(address(good), Ok(()), "{good}");
         }
         for bad in [
             "",
             "hub",
             "hub:",
             ":9092",
-            "hub:0",
-            "hub:99999",
             "http://hub:1",
             "::1:9",
             "a b:1",
+            "http://hub:x",
         ] {
-            assert!(!is_address(bad), "{bad}");
+            assert_eq!(address(bad), Err(AddressFault::Whole), "{bad}");
+        }
+        for bad in ["hub:0", "hub:99999", "hub:port", "hub:-1"] {
+            assert_eq!(address(bad), Err(AddressFault::Port(4)), "{bad}");
         }
     }
 }

@@ -11,6 +11,7 @@ mod promise;
 mod properties;
 mod reach;
 mod routes;
+mod topic_configs;
 mod topics;
 mod writers;
 

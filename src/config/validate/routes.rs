@@ -6,6 +6,7 @@ use super::order;
 use super::partitions;
 use super::promise::Promise;
 use super::reach::Reach;
+use super::topic_configs;
 use super::topics;
 use crate::config::chains::{self, Chains, Steps, read_raw};
 use crate::config::defaults;
@@ -108,6 +109,9 @@ impl<'r> Route<'r, '_> {
         let was = self.was();
         let threads = self.threads();
         let raw = &self.raw;
+        if let Some(configs) = raw.topic_creation.as_ref().and_then(|c| c.configs.as_ref()) {
+            topic_configs::report(configs, &self.at, self.check);
+        }
         let limits = raw.limits.as_ref()?;
         Some(RouteSpec {
             name: name?,

@@ -52,6 +52,7 @@ pub struct ReformatSpec {
     pub flatten: Option<FlattenSpec>,
     /// Puts the value into an object under this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub hoist: Option<String>,
     /// The field at this path becomes the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]

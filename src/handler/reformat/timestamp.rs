@@ -160,15 +160,8 @@ impl Unit {
 }
 
 fn compile_shift(text: &str, place: &Place<'_>) -> Option<Retime> {
-    let (sign, length) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    match units::duration(length) {
-        Ok(length) => {
-            let by = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
-            Some(Retime::Shift(sign * by))
-        }
+    match units::shift(text) {
+        Ok(by) => Some(Retime::Shift(by)),
         Err(error) => place.fault_with_help(error.message, error.help),
     }
 }
