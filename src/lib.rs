@@ -40,6 +40,7 @@ pub mod online;
 pub mod supervisor;
 
 pub mod shutdown;
+pub mod systemd;
 
 // Records through a route without a mirror.
 pub mod trial;

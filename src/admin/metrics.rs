@@ -2,7 +2,7 @@
 //!
 //! Every series of a route exists, with 0, from the moment that the route is known.
 
-use super::status::{seconds, state_name};
+use super::status::seconds;
 use crate::observe::{Counters, State};
 use crate::supervisor::Board;
 use crate::supervisor::board::{FlowEntry, ProcessView, Snapshot};
@@ -157,7 +157,7 @@ impl Scrape {
         for (name, route) in &self.0.routes {
             let now = route.condition().state;
             for state in STATES {
-                let labels = [("route", name.as_str()), ("state", state_name(state))];
+                let labels = [("route", name.as_str()), ("state", state.as_str())];
                 let is = i64::from(now == state);
                 ConstGauge::new(is).encode(family.encode_family(&labels)?)?;
             }

@@ -1,6 +1,5 @@
 //! Whether the process is ready: every flow is past starting, and nothing is stopping.
 
-use super::status::state_name;
 use crate::observe::State;
 use crate::supervisor::board::{Phase, Snapshot};
 
@@ -20,7 +19,7 @@ pub fn missing(snapshot: &Snapshot) -> Vec<String> {
     for (name, route) in &snapshot.routes {
         if let Some(held) = &route.held {
             if held.state != State::Paused {
-                missing.push(format!("route {name}: {}", state_name(held.state)));
+                missing.push(format!("route {name}: {}", held.state.as_str()));
             }
             continue;
         }
@@ -28,7 +27,7 @@ pub fn missing(snapshot: &Snapshot) -> Vec<String> {
             let condition = flow.view.condition();
             if !flow.has_run && matches!(condition.state, State::Starting | State::Failed) {
                 let reason = condition.reason.map_or(String::new(), |r| format!(": {r}"));
-                let state = state_name(condition.state);
+                let state = condition.state.as_str();
                 missing.push(format!("route {}: {state}{reason}", flow.id));
             }
         }

@@ -88,7 +88,7 @@ pub struct RouteStatus {
     pub condition: ConditionStatus,
     /// Records behind, over all flows; `null` until all are known.
     pub lag: Option<i64>,
-    /// Over all flows.
+    /// Over all flows; the delay is that of the slowest.
     #[serde(flatten)]
     pub rate: Rate,
     /// Its flows.
@@ -173,20 +173,6 @@ pub enum Detail {
     All,
 }
 
-/// The name of a state, as in JSON and metrics.
-pub fn state_name(state: State) -> &'static str {
-    match state {
-        State::Starting => "starting",
-        State::Running => "running",
-        State::Lagging => "lagging",
-        State::Stalled => "stalled",
-        State::Paused => "paused",
-        State::Draining => "draining",
-        State::Failed => "failed",
-        State::Stopped => "stopped",
-    }
-}
-
 /// Seconds since 1970.
 pub fn seconds(at: SystemTime) -> f64 {
     at.duration_since(SystemTime::UNIX_EPOCH)
@@ -197,7 +183,7 @@ impl From<&Condition> for ConditionStatus {
     fn from(condition: &Condition) -> Self {
         let reason = condition.reason.as_ref();
         Self {
-            state: state_name(condition.state).to_owned(),
+            state: condition.state.to_string(),
             reason: reason.map(|reason| ReasonStatus {
                 code: reason.code().to_owned(),
                 text: reason.to_string(),
@@ -258,6 +244,10 @@ pub fn route_status(route: &RouteView, detail: Detail) -> RouteStatus {
         rate: Rate {
             records_per_second: flows.iter().map(|f| f.rate.records_per_second).sum(),
             bytes_per_second: flows.iter().map(|f| f.rate.bytes_per_second).sum(),
+            delay_seconds: flows
+                .iter()
+                .filter_map(|f| f.rate.delay_seconds)
+                .reduce(f64::max),
         },
         flows,
     }

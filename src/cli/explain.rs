@@ -1,17 +1,19 @@
-//! `mirror explain`: the long story of a code, or what a setting is for.
+//! `mirror explain`: the long story of a code, what a reason of `mirror status` means, or what a setting is for.
 
 use super::{OutputFormat, text};
 use crate::config::diagnostic::Code;
 use crate::config::explain::{self, Answer, Explanation, Presence};
 use crate::config::story::Example;
+use crate::config::suggest;
 use crate::exit::Exit;
+use crate::observe::ReasonCode;
 use clap::Args;
 use serde_json::{Value, json};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code such as E0105, or a setting such as routes.*.partitions; without it, all codes
+    /// A code such as E0105, a reason such as target_refuses, or a setting such as routes.*.partitions; without it, all codes and reasons
     pub what: Option<String>,
     /// How the result looks
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
@@ -26,6 +28,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Exit {
     if let Some(code) = Code::named(what) {
         return print(&code_text(code), &code_json(code), args.format);
     }
+    if let Some(reason) = ReasonCode::named(what) {
+        return print(&reason_text(reason), &reason_json(reason), args.format);
+    }
     match explain::explain(what) {
         Answer::One(setting) => print(&setting_text(&setting), &setting.to_json(), args.format),
         Answer::Several(paths) => {
@@ -38,13 +43,15 @@ pub(super) fn explain(args: &ExplainArgs) -> Exit {
             )
         }
         Answer::None(near) => {
+            let reasons = ReasonCode::ALL.iter().map(|reason| reason.as_str());
+            let near = near.or_else(|| suggest::nearest(what, reasons).map(str::to_owned));
             let near = near.map(|near| format!("; did you mean `{near}`?"));
             let near = near.unwrap_or_else(|| {
-                "; `mirror explain` lists the codes, `mirror explain routes` the settings of a route"
+                "; `mirror explain` lists the codes and reasons, `mirror explain routes` the settings of a route"
                     .to_owned()
             });
             text::fail(
-                &format!("neither a code nor a setting: {what}{near}"),
+                &format!("neither a code nor a reason nor a setting: {what}{near}"),
                 Exit::No,
             )
         }
@@ -64,13 +71,36 @@ fn print(for_people: &str, for_programs: &Value, format: OutputFormat) -> Exit {
 fn codes_text() -> String {
     let line = |code: &Code| vec![code.as_str().to_owned(), code.story().title.to_owned()];
     let rows: Vec<Vec<String>> = Code::ALL.iter().map(line).collect();
+    let reason = |code: &ReasonCode| vec![code.as_str().to_owned(), code.story().title.to_owned()];
+    let reasons: Vec<Vec<String>> = ReasonCode::ALL.iter().map(reason).collect();
     text::columns(&rows)
-        + "\n`mirror explain E0105` tells the story of a code, `mirror explain routes.*.partitions` what a setting is for.\n"
+        + "\nReasons of `mirror status`:\n\n"
+        + &text::columns(&reasons)
+        + "\n`mirror explain E0105` tells the story of a code or a reason, `mirror explain routes.*.partitions` what a setting is for.\n"
 }
 
 fn codes_json() -> Value {
     let code = |code: &Code| json!({ "code": code.as_str(), "title": code.story().title });
-    json!({ "codes": Code::ALL.iter().map(code).collect::<Vec<_>>() })
+    let reason =
+        |code: &ReasonCode| json!({ "reason": code.as_str(), "title": code.story().title });
+    json!({
+        "codes": Code::ALL.iter().map(code).collect::<Vec<_>>(),
+        "reasons": ReasonCode::ALL.iter().map(reason).collect::<Vec<_>>(),
+    })
+}
+
+fn reason_text(reason: ReasonCode) -> String {
+    let story = reason.story();
+    let mut out = format!("{}: {}\n", reason.as_str(), story.title);
+    for paragraph in story.paragraphs() {
+        out += &format!("\n{}\n", text::wrap(paragraph));
+    }
+    out
+}
+
+fn reason_json(reason: ReasonCode) -> Value {
+    let story = reason.story();
+    json!({ "reason": reason.as_str(), "title": story.title, "text": story.text })
 }
 
 fn code_text(code: Code) -> String {

@@ -130,7 +130,7 @@ pub enum Command {
     Graph(GraphArgs),
     /// Print the JSON schema of the file
     Schema,
-    /// Tell what a code means, or what a setting is for
+    /// Tell what a code or a reason means, or what a setting is for
     Explain(explain::ExplainArgs),
     /// Print a completion script
     Completions {
@@ -146,7 +146,11 @@ pub enum Command {
         page: Option<String>,
     },
     /// Print versions and built-in features
-    Version,
+    Version {
+        /// How the result looks
+        #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+        format: OutputFormat,
+    },
 }
 
 /// Arguments of `init`.
@@ -513,7 +517,7 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
         Command::Explain(args) => explain::explain(&args),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder, page } => manual::man(folder.as_deref(), page.as_deref()),
-        Command::Version => version::version(),
+        Command::Version { format } => version::version(format),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::supervisor::{
     self, Board, Event, EventSender, Leftover, Limits, Load, LoadedConfig, Outcome, RejectedConfig,
     Supervisor,
 };
+use crate::systemd;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,8 +104,9 @@ async fn supervise(
     };
     let admin = Admin::start(&first.spec.admin, &first.spec.group, desk)
         .map_err(|error| error.to_string())?;
-    tracing::info!(event = "admin_listening", http = ?admin.address(), socket = ?admin.socket(),
-        "admin interface");
+    tracing::info!(event = "admin_listening", http = admin.address().map(|at| at.to_string()),
+        socket = %admin.socket().display(), "admin interface");
+    systemd::tell(Arc::clone(&board));
     let watch = watch(first.spec.reload.settle, events.clone());
     let flows = Arc::clone(&program.flows);
     let mut supervisor = Supervisor::new(flows, events, board, Limits::default());
@@ -114,7 +116,9 @@ async fn supervise(
             watch.follow(files, settle);
         }
     };
-    Ok(supervisor::run(supervisor, inbox, load, follow).await)
+    let outcome = supervisor::run(supervisor, inbox, load, follow).await;
+    systemd::stopping();
+    Ok(outcome)
 }
 
 /// Watches the files and brings changes to the supervisor; says so where it cannot.

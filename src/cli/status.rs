@@ -150,7 +150,7 @@ impl Page {
         if status.routes.is_empty() {
             return page + "no routes\n";
         }
-        page + &text::columns(&rows) + &notes
+        page + &text::columns(&rows) + &notes + &more(status.routes.values())
     }
 
     fn route(&self, name: &str, route: &RouteStatus) -> String {
@@ -167,6 +167,7 @@ impl Page {
         }
         page += &text::columns(&rows);
         page += &notes;
+        page += &more([route]);
         for flow in &route.flows {
             page += &format!(
                 "\n{} -> {}  group {}\n",
@@ -190,6 +191,7 @@ impl Page {
             self.paint(&condition.state),
             self.since(condition.since),
             lag.map_or("?".to_owned(), |lag| text::count(lag as f64)),
+            rate.delay_seconds.map_or("-".to_owned(), delay),
             text::count(rate.records_per_second),
             format!("{:.2}", rate.bytes_per_second / 1e6),
         ]
@@ -242,9 +244,32 @@ impl Page {
 }
 
 fn header() -> Vec<String> {
-    ["route", "state   ", "since", "lag", "rec/s", "MB/s"]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "route", "state   ", "since", "lag", "delay", "rec/s", "MB/s",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Where the reasons that were shown are told at length.
+fn more<'a>(routes: impl IntoIterator<Item = &'a RouteStatus>) -> String {
+    let flows = routes.into_iter().flat_map(|route| &route.flows);
+    let mut reasons = flows.flat_map(|flow| {
+        let of_partitions = flow.partitions_listed.iter().map(|p| &p.condition);
+        let all = std::iter::once(&flow.condition).chain(of_partitions);
+        all.filter_map(|condition| condition.reason.as_ref())
+    });
+    reasons.next().map_or(String::new(), |reason| {
+        format!("`mirror explain {}` tells more\n", reason.code)
+    })
+}
+
+/// From fetch to acknowledgement.
+fn delay(seconds: f64) -> String {
+    match seconds {
+        ..10.0 => format!("{:.0}ms", seconds * 1e3),
+        _ => text::duration(Duration::from_secs_f64(seconds)),
+    }
 }
 
 fn partitions(flow: &FlowStatus) -> String {

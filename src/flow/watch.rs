@@ -170,7 +170,7 @@ impl Flow {
         }
         let (state, reason) = self.condition();
         if self.view.become_(state, reason.clone()) {
-            tracing::info!(event = "flow_state", subject = %self.subject, ?state,
+            tracing::info!(event = "flow_state", subject = %self.subject, %state,
                 reason = reason.as_ref().map(Reason::code));
         }
     }

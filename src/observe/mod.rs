@@ -5,7 +5,7 @@ mod counters;
 mod reason;
 
 pub use counters::Counters;
-pub use reason::Reason;
+pub use reason::{Reason, ReasonCode};
 
 use crate::plan::Fingerprint;
 use crate::record::TopicPartition;
@@ -34,6 +34,28 @@ pub enum State {
     Failed,
     /// Ended.
     Stopped,
+}
+
+impl State {
+    /// Its name, the same in logs, JSON and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Running => "running",
+            State::Lagging => "lagging",
+            State::Stalled => "stalled",
+            State::Paused => "paused",
+            State::Draining => "draining",
+            State::Failed => "failed",
+            State::Stopped => "stopped",
+        }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// The stage of the path that holds up progress.

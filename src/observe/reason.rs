@@ -1,6 +1,7 @@
 //! Why something is not simply running: a closed set, the same words everywhere.
 
 use super::Stage;
+use crate::config::story::Story;
 use serde::Serialize;
 
 /// Why something is not simply running. A closed set: the same words in logs, metrics and status.
@@ -140,36 +141,84 @@ pub enum Reason {
     ByUser,
 }
 
+macro_rules! codes {
+    ($($name:ident = $text:literal,)*) => {
+        /// A reason without what it says of the one case: its name, and its story.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ReasonCode {
+            $(#[doc = concat!("`", $text, "`")] $name,)*
+        }
+
+        impl ReasonCode {
+            /// Every one.
+            pub const ALL: &[ReasonCode] = &[$(ReasonCode::$name,)*];
+
+            /// The stable name, as in metrics and JSON.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(ReasonCode::$name => $text,)*
+                }
+            }
+
+            /// What it means and what to do. A reason without a story does not compile.
+            pub fn story(self) -> Story {
+                match self {
+                    $(ReasonCode::$name => Story::of(include_str!(concat!("stories/", $text, ".md"))),)*
+                }
+            }
+        }
+
+        impl Reason {
+            /// Which one it is.
+            pub fn kind(&self) -> ReasonCode {
+                match self {
+                    $(Reason::$name { .. } => ReasonCode::$name,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    ResolvingPositions = "resolving_positions",
+    AwaitingStart = "awaiting_start",
+    FormerNameInUse = "former_name_in_use",
+    AwaitingTopic = "awaiting_topic",
+    TargetTopicMissing = "target_topic_missing",
+    TargetTooFewPartitions = "target_too_few_partitions",
+    TargetRefuses = "target_refuses",
+    PoisonRecord = "poison_record",
+    Gap = "gap",
+    Truncated = "truncated",
+    TopicReplaced = "topic_replaced",
+    TargetReplaced = "target_replaced",
+    WrongCluster = "wrong_cluster",
+    Unreachable = "unreachable",
+    SourceRefuses = "source_refuses",
+    SourceUnreadable = "source_unreadable",
+    SourceTopicGone = "source_topic_gone",
+    OpenTransaction = "open_transaction",
+    NoProgress = "no_progress",
+    Rewinding = "rewinding",
+    Client = "client",
+    Panic = "panic",
+    NoTopics = "no_topics",
+    Aborted = "aborted",
+    ByUser = "by_user",
+}
+
+impl ReasonCode {
+    /// The reason of that name.
+    pub fn named(text: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter();
+        all.find(|code| code.as_str() == text).copied()
+    }
+}
+
 impl Reason {
     /// The reason's stable name, as in metrics and JSON.
     pub fn code(&self) -> &'static str {
-        match self {
-            Reason::ResolvingPositions => "resolving_positions",
-            Reason::AwaitingStart => "awaiting_start",
-            Reason::FormerNameInUse { .. } => "former_name_in_use",
-            Reason::AwaitingTopic { .. } => "awaiting_topic",
-            Reason::TargetTopicMissing { .. } => "target_topic_missing",
-            Reason::TargetTooFewPartitions { .. } => "target_too_few_partitions",
-            Reason::TargetRefuses { .. } => "target_refuses",
-            Reason::PoisonRecord { .. } => "poison_record",
-            Reason::Gap { .. } => "gap",
-            Reason::Truncated { .. } => "truncated",
-            Reason::TopicReplaced { .. } => "topic_replaced",
-            Reason::TargetReplaced { .. } => "target_replaced",
-            Reason::WrongCluster { .. } => "wrong_cluster",
-            Reason::Unreachable { .. } => "unreachable",
-            Reason::SourceRefuses { .. } => "source_refuses",
-            Reason::SourceUnreadable { .. } => "source_unreadable",
-            Reason::SourceTopicGone => "source_topic_gone",
-            Reason::OpenTransaction { .. } => "open_transaction",
-            Reason::NoProgress { .. } => "no_progress",
-            Reason::Rewinding => "rewinding",
-            Reason::Client { .. } => "client",
-            Reason::Panic { .. } => "panic",
-            Reason::NoTopics => "no_topics",
-            Reason::Aborted { .. } => "aborted",
-            Reason::ByUser => "by_user",
-        }
+        self.kind().as_str()
     }
 }
 
@@ -263,5 +312,35 @@ impl std::fmt::Display for Reason {
             Reason::Aborted { detail } => write!(f, "on_error: abort_route: {detail}"),
             Reason::ByUser => f.write_str("paused by the user"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::explain::{self, Answer};
+
+    #[test]
+    fn every_reason_says_what_it_means_and_is_no_settings_name() {
+        for code in ReasonCode::ALL {
+            let (name, story) = (code.as_str(), code.story());
+            assert!(
+                !story.title.is_empty() && !story.title.ends_with('.'),
+                "{name}"
+            );
+            // What it means, and what to do.
+            assert!(story.paragraphs().count() >= 2, "{name} says too little");
+            assert_eq!(ReasonCode::named(name), Some(*code));
+            assert!(matches!(explain::explain(name), Answer::None(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn it_is_called_the_same_in_json() {
+        let reason = Reason::SourceUnreadable {
+            detail: String::new(),
+        };
+        let json = serde_json::to_value(&reason).unwrap();
+        assert_eq!(json["code"], reason.code());
     }
 }

@@ -153,7 +153,7 @@ impl Row {
             self.id.route,
             self.id.source,
             self.id.target,
-            state_name(self.state),
+            self.state,
             number(self.rate as u64),
             self.lag_text(),
             number(self.in_flight),
@@ -172,7 +172,7 @@ impl Row {
         [
             self.id.route.clone(),
             format!("{} → {}", self.id.source, self.id.target),
-            state_name(self.state).to_owned(),
+            self.state.to_string(),
             number(self.rate as u64),
             self.lag_text(),
             number(self.in_flight),
@@ -261,19 +261,6 @@ fn ink_of(state: State) -> Ink {
         State::Starting | State::Lagging | State::Paused | State::Draining | State::Stopped => {
             Ink::Yellow
         }
-    }
-}
-
-fn state_name(state: State) -> &'static str {
-    match state {
-        State::Starting => "starting",
-        State::Running => "running",
-        State::Lagging => "lagging",
-        State::Stalled => "stalled",
-        State::Paused => "paused",
-        State::Draining => "draining",
-        State::Failed => "failed",
-        State::Stopped => "stopped",
     }
 }
 

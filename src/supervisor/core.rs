@@ -334,11 +334,11 @@ impl Supervisor {
             generation = snapshot.process.generation, routes = snapshot.routes.len(), "status");
         for (name, route) in &snapshot.routes {
             let of_route = route.condition();
-            tracing::info!(event = "snapshot_route", route = %name, state = ?of_route.state, "status");
+            tracing::info!(event = "snapshot_route", route = %name, state = %of_route.state, "status");
             for flow in &route.flows {
                 let condition = flow.view.condition();
                 let reason = condition.reason.map_or(String::new(), |r| r.to_string());
-                tracing::info!(event = "snapshot_flow", flow = %flow.id, state = ?condition.state,
+                tracing::info!(event = "snapshot_flow", flow = %flow.id, state = %condition.state,
                     %reason, lag = flow.view.lag().0, restarts = flow.restarts, "status");
             }
         }

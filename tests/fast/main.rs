@@ -15,3 +15,4 @@ mod example_jobs;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod secrets;
+mod service;

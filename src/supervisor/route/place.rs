@@ -7,7 +7,7 @@ use crate::supervisor::backoff::Backoff;
 use crate::supervisor::board::FlowEntry;
 use crate::supervisor::core::{Launched, Launcher};
 use crate::supervisor::leftover::{FlowId, Leftover};
-use crate::supervisor::meter::Meter;
+use crate::supervisor::meter::{Meter, Sample};
 use crate::supervisor::totals::Totals;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -311,7 +311,14 @@ impl Place {
         .sum();
         let records = before + resolved.iter().map(|c| Counters::get(c)).sum::<u64>();
         let bytes = self.carried.get("produced_bytes") + Counters::get(&counters.produced_bytes);
-        self.meter.sample(now, records, bytes);
+        let delay_us = Counters::get(&counters.delay_us_sum) + self.carried.get("delay_seconds");
+        let sample = Sample {
+            records,
+            bytes,
+            batches: Counters::get(&counters.delay_count) + self.carried.get("delay_batches"),
+            delay: Duration::from_micros(delay_us),
+        };
+        self.meter.sample(now, sample);
     }
 
     /// Whether every partition is done or halted, at least one halted, for at least `patience`.
