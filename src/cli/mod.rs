@@ -522,7 +522,13 @@ fn dispatch(cli: Cli, program: &Program) -> Exit {
 }
 
 fn check(args: CheckArgs, config: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Exit {
-    match files::find(args.files, config) {
+    let named = [args.files, config].concat();
+    let files = match named.is_empty() {
+        true => files::find(named, Vec::new()),
+        // One that is missing is a diagnostic like any other, in the format that is asked for.
+        false => Ok(named),
+    };
+    match files {
         Ok(files) => (program.check)(&CheckRequest {
             files,
             variables: program.variables.clone(),

@@ -273,6 +273,9 @@ fn delay(seconds: f64) -> String {
 }
 
 fn partitions(flow: &FlowStatus) -> String {
+    if flow.partitions_listed.is_empty() {
+        return "no partition is here\n".to_owned();
+    }
     let number = |n: Option<i64>| n.map_or("?".to_owned(), |n| n.to_string());
     let mut rows = vec![
         ["partition", "state", "watermark", "committed", "lag"]

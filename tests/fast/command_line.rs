@@ -121,3 +121,19 @@ fn completions_load_in_their_shells() {
         }
     }
 }
+
+#[test]
+fn a_file_that_is_missing_is_a_diagnostic() {
+    let folder = tempfile::tempdir().unwrap();
+    let checked = mirror(
+        folder.path(),
+        &["check", "nowhere.yaml", "--format", "json"],
+    );
+    assert_eq!(checked.status.code(), Some(1));
+    let result: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(result["diagnostics"][0]["code"], "E0101");
+    assert_eq!(result["diagnostics"][0]["place"]["file"], "nowhere.yaml");
+    let checked = mirror(folder.path(), &["plan", "nowhere.yaml"]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(words(&checked.stderr).contains("nowhere.yaml"));
+}
