@@ -637,6 +637,25 @@ fn copies_commits_and_drains_without_repeats_in_both_shapes() {
     }
 }
 
+/// A client may hand out again what it had fetched before a seek (B033).
+#[test]
+fn i2_what_is_fetched_twice_is_taken_once() {
+    let stand = stand(OnError::Stop, 0, |_, _| Fate::Ack);
+    stand.assign(&[(0, 6)]);
+    stand.committed(0, 6);
+    let value = b"again".to_vec();
+    let again = (3..6).map(|offset| Made {
+        offset,
+        value: value.clone(),
+    });
+    stand.says(FetchEvent::Batch(Batch::new(tp(0), again.collect())));
+    stand.shared.with(|w| w.ends.insert(0, 9));
+    stand.committed(0, 9);
+    let (exit, seen) = stand.drain();
+    assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
+    assert_eq!(seen.arrived[&0], (0..9).collect::<Vec<_>>());
+}
+
 #[test]
 fn i1_nothing_is_committed_past_an_unacknowledged_record() {
     let stand = stand(OnError::Stop, 0, |_, offset| {

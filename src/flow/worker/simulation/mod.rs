@@ -615,6 +615,87 @@ fn simulate(on_error: OnError, lanes: Lanes, start: Start, steps: &[Step]) {
     simulation.finish();
 }
 
+/// Every partition is here, with six records in the first one.
+fn all_placed() -> Vec<Step> {
+    vec![
+        Step::Assign(0xff),
+        Step::Serve,
+        Step::ScoutLooks { fails: false },
+        Step::ScoutTells,
+        Step::ReadInbox,
+        Step::Write {
+            partition: 0,
+            count: 6,
+            hole: 0,
+            bad: false,
+        },
+    ]
+}
+
+const FETCH: Step = Step::Fetch {
+    partition: 0,
+    count: 2,
+};
+
+fn simulate_then(lanes: Lanes, steps: impl IntoIterator<Item = Step>) {
+    let steps: Vec<Step> = all_placed().into_iter().chain(steps).collect();
+    simulate(OnError::Skip, lanes, Start::Behind, &steps);
+}
+
+#[test]
+fn i2_nothing_is_let_go_with_records_in_flight() {
+    simulate_then(Lanes::Inline, [FETCH, Step::Revoke(1), Step::Serve]);
+}
+
+#[test]
+fn i4_a_spent_budget_holds_fetching() {
+    let write = Step::Write {
+        partition: 0,
+        count: 6,
+        hole: 0,
+        bad: false,
+    };
+    let fetch = Step::Fetch {
+        partition: 0,
+        count: BATCH,
+    };
+    let writes = std::iter::repeat_n(write, 6);
+    simulate_then(Lanes::Inline, writes.chain(std::iter::repeat_n(fetch, 12)));
+}
+
+#[test]
+fn i3_a_commit_whose_time_is_over_is_not_sent() {
+    let settles = [FETCH, Step::Ack(0), Step::Ack(0), Step::Ack(0)];
+    let is_over = [
+        Step::Report {
+            handle: 0,
+            count: 9,
+        },
+        Step::ReadInbox,
+        Step::Revoke(1),
+        Step::Serve,
+        Step::CommitIsOver,
+        Step::VerifierTells { fails: false },
+        Step::ReadInbox,
+        Step::Tick,
+        Step::Commit(CommitFate::Taken),
+    ];
+    simulate_then(Lanes::Inline, settles.into_iter().chain(is_over));
+}
+
+#[test]
+fn i2_a_partition_with_records_in_flight_stays_on_its_producer_even_if_that_is_dead() {
+    let dies = Step::Fail(0, FaultKind::Collateral, Answer::Lost);
+    simulate_then(Lanes::Inline, [FETCH, dies, FETCH]);
+}
+
+#[test]
+fn i2_what_a_lane_has_queued_behind_a_stop_is_not_produced() {
+    let refuses = Step::Refuse(FaultKind::World);
+    let goes_on = Step::LaneGoesOn(8);
+    simulate_then(Lanes::Thread, [FETCH, FETCH, refuses, goes_on]);
+}
+
 fn on_error() -> impl Strategy<Value = OnError> {
     prop_oneof![
         Just(OnError::Stop),

@@ -636,6 +636,11 @@ impl Source for FakeSource {
     fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String> {
         self.0.with(|w| {
             for tp in partitions {
+                let mut in_flight = w.handles.iter().flat_map(|at| &at.in_flight);
+                let has_any = in_flight.any(|sent| sent.partition == tp.partition);
+                w.holds(!has_any, || {
+                    format!("I2: {tp} was let go with records in flight")
+                });
                 w.fetching.remove(&tp.partition);
                 w.places[tp.partition as usize] = Place::Elsewhere;
                 w.forget_failures(tp.partition);
