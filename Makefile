@@ -28,10 +28,9 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --lib --bins --test fast --test threads --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+	$(CARGO) test $(ALL) --test faults
 	$(CARGO) test $(ALL) --test torture
 
-# Not a part of `test` yet: after a stop that could not commit, the embedded broker now and then waits for ever for the member
-# that has gone, and the case is not over.
 faults: setup-build ## Every error code of a broker at every stage, on embedded clusters: what is lost or repeated
 	$(CARGO) test $(ALL) --test faults
 

@@ -175,6 +175,7 @@ impl Line {
         rig.start();
         rig.write(10);
         rig.copies(what);
+        rig.is_calm(what);
         self.rule(rig, Times::UntilLifted);
         rig.write(10);
         match self.seen {

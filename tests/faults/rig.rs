@@ -166,6 +166,12 @@ impl Rig {
         codes
     }
 
+    /// Nothing is said to be wrong any more: what the flow says of itself is a little late.
+    pub fn is_calm(&self, what: &str) {
+        let looks = || format!("nothing is wrong: {what}; {:?}", self.reasons());
+        waits(looks, || self.reasons().is_empty());
+    }
+
     pub fn says(&self, code: &str, what: &str) {
         let looks = || format!("`{code}` is said: {what}; {:?}", self.reasons());
         waits(looks, || self.reasons().contains(&code));
