@@ -5,6 +5,8 @@ CARGO ?= cargo
 ALL := --workspace --locked --features sandbox
 # How many of the tests against real Kafka run at a time; each has clusters of its own.
 KAFKA_TEST_THREADS ?= 1
+# The tests against real Kafka that are run on the native data plane too.
+ON_BOTH_PLANES := copy:: log_events:: members:: positions::
 # How many seeds `make torture` runs, from which on, or which one; for how many seconds each is struck.
 SEEDS ?=
 FIRST ?=
@@ -28,6 +30,7 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --lib --bins --test fast --test threads --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
+	MIRROR_TEST_DATA_PLANE=native $(CARGO) test $(ALL) --test kafka -- --test-threads=$(KAFKA_TEST_THREADS) $(ON_BOTH_PLANES)
 	$(CARGO) test $(ALL) --test faults
 	$(CARGO) test $(ALL) --test torture
 

@@ -8,6 +8,7 @@ mod machine;
 pub use machine::Machine;
 
 use crate::config::spec::{ClusterSpec, RouteSpec, Spec};
+use crate::flow::planes::{Plane, Planes};
 use serde_json::{Value, json};
 
 /// Brokers that a cluster is taken to have at least.
@@ -147,11 +148,14 @@ fn of_flow(route: &RouteSpec, source: &ClusterSpec, target: &ClusterSpec) -> Est
     // A client has a main thread and one for each broker, bootstrap addresses and the coordinator
     // counted apart.
     let client_threads = at_source * (sources + 3) + at_target * (targets + 2);
-    let connections = at_source * (sources + 1) + at_target * targets;
+    // Who fetches natively has connections of its own, and one more to ask for leaders.
+    let is_native = Planes::of(route, source, target).fetch == Plane::Native;
+    let fetchers = if is_native { workers } else { 0 };
+    let connections = at_source * (sources + 1) + at_target * targets + fetchers * (sources + 1);
     Estimate {
         memory: (at_source + at_target) * CLIENT_MEMORY + connections * CONNECTION_MEMORY,
-        threads: FLOW_THREADS + workers + handlers + producers + client_threads,
-        descriptors: connections + (at_source + at_target) * CLIENT_DESCRIPTORS,
+        threads: FLOW_THREADS + workers + fetchers + handlers + producers + client_threads,
+        descriptors: connections + (at_source + at_target + fetchers) * CLIENT_DESCRIPTORS,
     }
 }
 

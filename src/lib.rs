@@ -24,6 +24,8 @@ pub mod wire;
 
 pub mod broker;
 
+pub mod native;
+
 pub mod flow;
 
 pub mod handler;

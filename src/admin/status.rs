@@ -1,6 +1,7 @@
 //! The status: what `GET /api/v1/status` answers and `mirror status` prints. Stable field names.
 
 use crate::config::spec::Watch;
+use crate::flow::planes::Plane;
 use crate::observe::{Condition, Counters, Differing, PartitionView, Reason, State};
 use crate::record::TopicPartition;
 use crate::supervisor::board::{FlowEntry, Phase, Rejection, RouteView, Snapshot};
@@ -104,6 +105,9 @@ pub struct FlowStatus {
     pub target: String,
     /// The consumer group.
     pub consumer_group: String,
+    /// Which implementation fetches and which one produces, and why.
+    #[serde(default)]
+    pub data_plane: Option<DataPlaneStatus>,
     /// Its condition.
     #[serde(flatten)]
     pub condition: ConditionStatus,
@@ -144,6 +148,33 @@ pub struct DifferingStatus {
     pub partition: i32,
     /// In words.
     pub text: String,
+}
+
+/// The data planes of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataPlaneStatus {
+    /// Who fetches.
+    pub fetch: PlaneStatus,
+    /// Who produces.
+    pub produce: PlaneStatus,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaneStatus {
+    /// `native` or `librdkafka`.
+    pub plane: String,
+    /// Why it is this one.
+    pub because: String,
+}
+
+impl From<&Plane> for PlaneStatus {
+    fn from(plane: &Plane) -> Self {
+        Self {
+            plane: plane.as_str().to_owned(),
+            because: plane.because(),
+        }
+    }
 }
 
 /// One source partition.
@@ -262,6 +293,10 @@ fn flow_status(entry: &FlowEntry, detail: Detail) -> FlowStatus {
         source: entry.id.source.clone(),
         target: entry.id.target.clone(),
         consumer_group: view.group.clone(),
+        data_plane: view.planes().map(|planes| DataPlaneStatus {
+            fetch: (&planes.fetch).into(),
+            produce: (&planes.produce).into(),
+        }),
         condition: (&view.condition()).into(),
         differing: view.differing().as_ref().map(Into::into),
         lag: (known && !partitions.is_empty()).then_some(lag),

@@ -119,7 +119,7 @@ fn credentials(sasl: &SaslSpec) -> Result<Credentials, Unsuited> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::{Access, Name};
+    use crate::config::spec::{Access, DataPlane, Name};
 
     fn cluster() -> ClusterSpec {
         ClusterSpec {
@@ -130,6 +130,7 @@ mod tests {
             sasl: None,
             access: Access::ReadWrite,
             expect_cluster_id: None,
+            data_plane: DataPlane::Auto,
         }
     }
 

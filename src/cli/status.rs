@@ -173,6 +173,12 @@ impl Page {
                 "\n{} -> {}  group {}\n",
                 flow.source, flow.target, flow.consumer_group
             );
+            if let Some(of) = &flow.data_plane {
+                page += &format!(
+                    "fetch by {} ({}), produce by {} ({})\n",
+                    of.fetch.plane, of.fetch.because, of.produce.plane, of.produce.because
+                );
+            }
             page += &partitions(flow);
         }
         page

@@ -115,8 +115,14 @@ fn clusters_and_names() {
         &file("", "", "").replace("target: b", "target: a"),
         &["8:13 E0410"],
     );
-    assert_said(&cluster("data_plane: native"), &["3:48 E0414"]);
-    assert_said(&route("data_plane: native"), &["10:17 E0414"]);
+    assert_said(&cluster("data_plane: native"), &[]);
+    assert_said(&route("data_plane: native"), &[]);
+    let kerberos = "sasl: { mechanism: GSSAPI }";
+    let natively = format!("data_plane: native, {kerberos}");
+    assert_said(&cluster(&natively), &["3:48 E0414"]);
+    let native = route("data_plane: native");
+    let with_kerberos = native.replace("['a:1']", &format!("['a:1'], {kerberos}"));
+    assert_said(&with_kerberos, &["10:17 E0414"]);
     assert_said(
         &file("", "", "").replace("'a:1'", "localhost"),
         &["3:28 E0416"],

@@ -138,7 +138,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     reconnect("clusters.*.access", &["read"]),
     reconnect("clusters.*.expect_cluster_id", &["Qk3vT0aXQzW0r0e1Yb9mSg"]),
-    reconnect("clusters.*.data_plane", &["auto"]),
+    reconnect("clusters.*.data_plane", &["auto", "native"]),
     live("defaults", &["{ limits: { in_flight: 64MiB } }"]),
     live(
         "handlers",
@@ -205,7 +205,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     restart("routes.*.group_protocol", &["classic", "consumer"]),
     restart("routes.*.until", &["end"]),
-    restart("routes.*.data_plane", &["auto"]),
+    restart("routes.*.data_plane", &["auto", "native"]),
     live("accept", &["[gap]"]),
     refused("limits", &["{ memory: 1GiB }"]),
     refused("limits.memory", &["1GiB"]),

@@ -103,6 +103,8 @@ pub struct ClusterSpec {
     pub access: Access,
     /// The cluster id that must be found there.
     pub expect_cluster_id: Option<String>,
+    /// Which data plane serves it, where a route does not say.
+    pub data_plane: DataPlane,
 }
 
 /// What may be done on a cluster.
@@ -221,6 +223,8 @@ pub struct RouteSpec {
     pub group_protocol: GroupProtocol,
     /// When the route is done.
     pub until: Until,
+    /// Which data plane serves it.
+    pub data_plane: DataPlane,
     /// Its former name, whose positions it keeps.
     pub was: Option<Name>,
     /// The user's written word for changes that can reorder, repeat or lose.
@@ -435,6 +439,18 @@ pub enum GroupProtocol {
     Classic,
     /// KIP-848.
     Consumer,
+}
+
+/// Which implementation fetches and produces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DataPlane {
+    /// Whichever suits.
+    #[default]
+    Auto,
+    /// Our own.
+    Native,
+    /// librdkafka.
+    Librdkafka,
 }
 
 /// When a route is done.

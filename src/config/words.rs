@@ -56,9 +56,9 @@ words! {
 
     /// Which implementation fetches and produces.
     pub enum RawDataPlane {
-        /// The best that the security settings allow.
+        /// Whichever suits; in this version always librdkafka.
         Auto,
-        /// mirror's own (not in this version).
+        /// mirror's own. In this version it fetches, and librdkafka produces; it does not read what brokers before 0.11 wrote.
         Native,
         /// librdkafka.
         Librdkafka,

@@ -15,6 +15,7 @@ mod gate;
 mod lane;
 pub mod listener;
 mod load;
+pub mod planes;
 pub(crate) mod position;
 pub(crate) mod scout;
 mod sinks;

@@ -2,6 +2,7 @@
 
 use super::lane::{Lane, LaneSpec, Lease};
 use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
+use super::planes::{Plane, Planes};
 use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
 use super::sinks::Sinks;
 use super::stage::Stage;
@@ -10,14 +11,20 @@ use super::verifier::{self, Verify};
 use super::watch::{Ended, Flow, Inbox, Troubles};
 use super::worker::{Note, Worker, WorkerExit, WorkerParts};
 use super::{Environment, FlowExit, FlowHandle, FlowSpec};
+use crate::broker::address::Address;
+use crate::broker::connection::Manner;
+use crate::broker::security::Security;
 use crate::client::admin::Observer;
 use crate::client::consumer::Member;
 use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::{ClusterSpec, ListenerSpec, Until, group_name};
+use crate::native::links::Links;
+use crate::native::source::Fetching;
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crate::plan::Fingerprint;
+use crate::plane::Source;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -44,6 +51,9 @@ fn group_patience(source: &ClusterSpec) -> Duration {
 /// How long a producer may say nothing of a record, with a target that answers: longer than electing a leader takes.
 const SINK_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a connection of the native plane may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// Called once, with how the flow ended.
 pub type OnExit = Box<dyn FnOnce(FlowExit) + Send>;
 
@@ -62,6 +72,8 @@ pub fn spawn(spec: FlowSpec, environment: &Environment, on_exit: OnExit) -> Flow
         spec.target.name.as_str(),
         &group,
     ));
+    let planes = Planes::of(&spec.route, &spec.source, &spec.target);
+    view.set_planes(planes.clone());
     let (control, controls) = unbounded();
     let handle = FlowHandle {
         view: view.clone(),
@@ -72,7 +84,7 @@ pub fn spawn(spec: FlowSpec, environment: &Environment, on_exit: OnExit) -> Flow
     let spawned = std::thread::Builder::new()
         .name("mirror-flow".into())
         .spawn(move || {
-            let exit = match build(spec, view.clone(), group, listener) {
+            let exit = match build(spec, planes, view.clone(), group, listener) {
                 Ok(flow) => flow.watch(&controls),
                 Err(detail) => FlowExit::Failed(Reason::Client { detail }),
             };
@@ -105,6 +117,7 @@ fn listener(spec: &FlowSpec, environment: &Environment) -> Option<Arc<dyn Rebala
 /// Builds what a flow is made of, and starts its threads.
 fn build(
     spec: FlowSpec,
+    planes: Planes,
     view: Arc<FlowView>,
     group: String,
     listener: Option<Arc<dyn RebalanceListener>>,
@@ -137,13 +150,19 @@ fn build(
         ended: ended_tx.clone(),
     };
     let seats = parts.seats()?;
-    let inboxes: Vec<Inbox> = seats.iter().map(|s| s.inbox.clone()).collect();
+    let inboxes: Vec<Inbox> = seats.iter().map(|s| s.seat.inbox.clone()).collect();
     parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
     parts.start_verifier(questions, &inboxes)?;
     parts.start_keeper(asks, &inboxes, &troubles)?;
     let sinks = parts.sinks(&inboxes);
     for seat in seats {
-        parts.start_worker(seat, &sinks)?;
+        match planes.fetch {
+            Plane::Native => {
+                let source = parts.fetching(seat.member)?;
+                parts.start_worker(seat.seat, source, &sinks)?;
+            }
+            Plane::Librdkafka(_) => parts.start_worker(seat.seat, seat.member, &sinks)?,
+        }
     }
     Ok(Flow {
         view,
@@ -158,10 +177,15 @@ fn build(
     })
 }
 
-/// A worker that has its member and its inbox, and no thread yet.
+/// A seat with the group member that takes it.
+struct Taken {
+    seat: Seat,
+    member: Member,
+}
+
+/// A worker that has its inbox, and no thread yet.
 struct Seat {
     index: u8,
-    member: Member,
     inbox: Inbox,
     notes: Receiver<Note>,
     lease: Arc<Lease>,
@@ -184,7 +208,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn seats(&self) -> Result<Vec<Seat>, String> {
+    fn seats(&self) -> Result<Vec<Taken>, String> {
         (0..self.spec.workers())
             .map(|index| {
                 let settings = MemberSettings {
@@ -196,18 +220,39 @@ impl Parts {
                 };
                 let member = Member::new(&settings, self.subject.clone())?;
                 let (notes_tx, notes) = unbounded();
-                Ok(Seat {
+                let seat = Seat {
                     index,
                     inbox: Inbox {
                         notes: notes_tx,
                         waker: member.waker(),
                     },
-                    member,
                     notes,
                     lease: Arc::new(Lease::new(lease_length(&self.spec.source))),
-                })
+                };
+                Ok(Taken { seat, member })
             })
             .collect()
+    }
+
+    /// The native plane's source: `member` stays in the group, and fetches nothing.
+    fn fetching(&self, member: Member) -> Result<Fetching<Member>, String> {
+        let source = &self.spec.source;
+        let security = Security::of(source).map_err(|e| e.to_string())?;
+        let manner = Manner {
+            security: Arc::new(security),
+            client: "mirror".into(),
+            patience: CONNECT,
+        };
+        let servers = source.bootstrap_servers.iter();
+        let servers = servers.map(|server| server.parse::<Address>());
+        let servers: Vec<_> = servers
+            .collect::<Result<_, _>>()
+            .map_err(|e| e.to_string())?;
+        let links = Links::new(manner, servers, self.subject.clone());
+        let waker = member.waker();
+        let wake = Box::new(move || waker.wake());
+        let room = self.spec.worker_bytes();
+        Fetching::new(member, links, room, wake, self.subject.clone())
     }
 
     fn start_scout(
@@ -326,7 +371,12 @@ impl Parts {
         Ok(Lane::new(spec, Policy::new(&route.policy)?))
     }
 
-    fn start_worker(&self, seat: Seat, sinks: &Arc<Sinks<Producer>>) -> Result<(), String> {
+    fn start_worker<S: Source + 'static>(
+        &self,
+        seat: Seat,
+        source: S,
+        sinks: &Arc<Sinks<Producer>>,
+    ) -> Result<(), String> {
         let threads = &self.spec.route.threads;
         let stage = match threads.handlers {
             None => Stage::Inline(Box::new(self.lane(&seat)?)),
@@ -350,7 +400,7 @@ impl Parts {
             troubles: self.troubles.clone(),
             group_patience: group_patience(&self.spec.source),
             sink_patience: SINK_PATIENCE,
-            source: seat.member,
+            source,
             inbox: seat.notes,
             scout: self.scout.clone(),
             verifier: self.verifier.clone(),

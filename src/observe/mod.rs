@@ -7,11 +7,12 @@ mod reason;
 pub use counters::Counters;
 pub use reason::{Reason, ReasonCode};
 
+use crate::flow::planes::Planes;
 use crate::plan::Fingerprint;
 use crate::record::TopicPartition;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::SystemTime;
 
 /// What a route, a flow or a partition is doing.
@@ -206,6 +207,7 @@ pub struct FlowView {
     partitions: Mutex<BTreeMap<TopicPartition, PartitionView>>,
     topics: Mutex<Option<Vec<String>>>,
     differing: Mutex<Option<Differing>>,
+    planes: OnceLock<Planes>,
 }
 
 impl FlowView {
@@ -221,6 +223,7 @@ impl FlowView {
             partitions: Mutex::default(),
             topics: Mutex::default(),
             differing: Mutex::default(),
+            planes: OnceLock::new(),
         }
     }
 
@@ -291,6 +294,16 @@ impl FlowView {
         let news = seen.is_some() != now.is_some();
         *seen = now;
         news
+    }
+
+    /// Which data planes run, once that is decided.
+    pub fn planes(&self) -> Option<&Planes> {
+        self.planes.get()
+    }
+
+    /// Says which data planes run: once.
+    pub fn set_planes(&self, planes: Planes) {
+        let _ = self.planes.set(planes);
     }
 
     /// Sum of the known lags, and whether every owned partition's lag is known.

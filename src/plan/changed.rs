@@ -103,6 +103,7 @@ fn route(running: &RouteSpec, wanted: &RouteSpec, which: Wanted) -> Vec<Changed>
         rebalance_listener,
         group_protocol,
         until,
+        data_plane,
         // Words about the change itself, not about what runs.
         was: _,
         accept: _,
@@ -165,6 +166,7 @@ fn route(running: &RouteSpec, wanted: &RouteSpec, which: Wanted) -> Vec<Changed>
         &wanted.group_protocol,
     );
     d.compare(Setting::Until, until, &wanted.until);
+    d.compare(Setting::DataPlane, data_plane, &wanted.data_plane);
     d.found
 }
 
@@ -216,6 +218,7 @@ fn cluster(running: &ClusterSpec, wanted: &ClusterSpec, which: Wanted) -> Vec<Ch
         sasl,
         access,
         expect_cluster_id,
+        data_plane,
     } = running;
     let mut d = Differences::new(Some(name.as_str()), which);
     d.compare(
@@ -243,6 +246,7 @@ fn cluster(running: &ClusterSpec, wanted: &ClusterSpec, which: Wanted) -> Vec<Ch
         expect_cluster_id,
         &wanted.expect_cluster_id,
     );
+    d.compare(Setting::ClusterDataPlane, data_plane, &wanted.data_plane);
     d.found
 }
 

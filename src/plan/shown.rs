@@ -4,8 +4,8 @@ use crate::config::mask;
 use crate::config::pointer;
 use crate::config::secret::Secret;
 use crate::config::spec::{
-    Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, OnError, OnGap, Start,
-    Until, VerifyHostname, Watch,
+    Accept, Access, ClusterSpec, CreationMode, DataPlane, GroupProtocol, ListenerSpec, OnError,
+    OnGap, Start, Until, VerifyHostname, Watch,
 };
 use crate::handler::{Chain, StepSpec};
 use crate::partition::{OnFewer, PolicySpec};
@@ -136,6 +136,11 @@ shown_as_word! {
         OnError::AbortRoute => "abort_route",
     }
     GroupProtocol { GroupProtocol::Classic => "classic", GroupProtocol::Consumer => "consumer" }
+    DataPlane {
+        DataPlane::Auto => "auto",
+        DataPlane::Native => "native",
+        DataPlane::Librdkafka => "librdkafka",
+    }
     Until { Until::Stopped => "stopped", Until::End => "end" }
     Watch { Watch::On => "true", Watch::Off => "false" }
     CreationMode { CreationMode::Enabled => "true", CreationMode::Disabled => "false" }

@@ -24,6 +24,7 @@ pub(crate) fn cluster(of: &str, address: &str) -> Arc<ClusterSpec> {
         sasl: None,
         access: Access::ReadWrite,
         expect_cluster_id: None,
+        data_plane: DataPlane::Auto,
     })
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn route(of: &str) -> Arc<RouteSpec> {
         rebalance_listener: None,
         group_protocol: GroupProtocol::Classic,
         until: Until::Stopped,
+        data_plane: DataPlane::Auto,
         was: None,
         accept: Vec::new(),
     })

@@ -28,6 +28,21 @@ pub struct HeaderBytes<'a> {
 }
 
 impl<'a> HeaderBytes<'a> {
+    /// So many headers in bytes that were read before. What cannot be read ends them.
+    pub fn of(count: i32, bytes: &'a [u8]) -> Self {
+        Self { count, bytes }
+    }
+
+    /// How many.
+    pub fn count(&self) -> i32 {
+        self.count
+    }
+
+    /// As they stand there.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Each name and value.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + use<'a> {
         let mut left = Cursor(self.bytes);
@@ -72,6 +87,11 @@ impl<'a> Records<'a> {
             read: 0,
             least: 0,
         }
+    }
+
+    /// The bytes of the records that were not read yet.
+    pub fn left(&self) -> &'a [u8] {
+        self.left.0
     }
 
     fn record(&mut self) -> Result<View<'a>, Malformed> {

@@ -43,13 +43,20 @@ fn by_partition(mut records: Vec<Rec>) -> Vec<Rec> {
     records
 }
 
+/// What a route says of its data plane.
+const PLANES: [&str; 2] = ["    data_plane: librdkafka\n", "    data_plane: native\n"];
+
 #[test]
 fn every_byte_arrives() {
+    PLANES.into_iter().for_each(every_byte_arrives_by);
+}
+
+fn every_byte_arrives_by(plane: &str) {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 3, &[("retention.ms", "-1")]);
     a.produce("orders", &difficult_records());
-    File::new(&copy(&a, &b, "")).copy_all();
-    assert_eq!(b.read("orders"), difficult_records());
+    File::new(&copy(&a, &b, plane)).copy_all();
+    assert_eq!(b.read("orders"), difficult_records(), "{plane}");
     for partition in 0..3 {
         let end = a.watermarks("orders", partition).1;
         let committed = a.committed("mirror.default.copy.a.b", "orders", partition);
@@ -62,10 +69,14 @@ fn every_byte_arrives() {
 
 #[test]
 fn a_restart_goes_on_where_it_stopped() {
+    PLANES.into_iter().for_each(a_restart_goes_on_by);
+}
+
+fn a_restart_goes_on_by(plane: &str) {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 2, &[]);
     a.produce("orders", &numbered(0..5_000));
-    let file = File::new(&copy(&a, &b, ""));
+    let file = File::new(&copy(&a, &b, plane));
     let first = file.start(Until::Stopped);
     wait_until("the first records are there", || b.count("orders") > 0);
     assert_eq!(first[0].drain(), FlowExit::Drained);
@@ -92,9 +103,13 @@ fn both_thread_shapes_keep_the_order() {
 
 #[test]
 fn growth_and_new_topics_are_followed() {
+    PLANES.into_iter().for_each(growth_is_followed_by);
+}
+
+fn growth_is_followed_by(plane: &str) {
     let (a, b) = (Cluster::start(), Cluster::start());
     a.create_topic("orders", 1, &[("retention.ms", "123456789")]);
-    let running = File::new(&copy(&a, &b, "")).start(Until::Stopped);
+    let running = File::new(&copy(&a, &b, plane)).start(Until::Stopped);
     wait_until("the topic is there", || b.partitions("orders") == 1);
     a.create_topic("orders.new", 2, &[]);
     a.produce("orders.new", &numbered(0..10));

@@ -5,6 +5,7 @@
 //! Embedded clusters stand behind a [`front::Front`], which reads every request and does with it what the table says.
 //! The checker decides that nothing is lost, reordered, altered or invented; what a stop says may be copied again is held
 //! against what is committed and what is there; what is said while an answer lasts is in the table.
+//! `MIRROR_TEST_DATA_PLANE=native`: the same on the native data plane.
 
 #[path = "../fast/embedded.rs"]
 #[expect(dead_code, reason = "the other tests' part of it")]

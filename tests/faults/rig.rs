@@ -44,6 +44,8 @@ impl Rig {
         let [a, b] = [&fronts[0], &fronts[1]].map(|front| Cluster {
             bootstrap: front.bootstrap().to_owned(),
         });
+        let plane = std::env::var("MIRROR_TEST_DATA_PLANE").unwrap_or_else(|_| "auto".to_owned());
+        let more = &format!("{more}    data_plane: {plane}\n");
         // The group waits for a member that could not take its leave until its session ends.
         let text = copy(&a, &b, more).replacen(
             "'] }",

@@ -2,6 +2,7 @@
 
 use super::Check;
 use super::properties;
+use crate::broker::security::Security;
 use crate::config::chains::read_raw;
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
@@ -10,7 +11,7 @@ use crate::config::pointer;
 use crate::config::raw::{RawCluster, RawSasl, RawTls};
 use crate::config::secret::Secret;
 use crate::config::spec::{
-    Access, ClusterSpec, Name, SaslMechanism, SaslSpec, TlsSpec, VerifyHostname,
+    Access, ClusterSpec, DataPlane, Name, SaslMechanism, SaslSpec, TlsSpec, VerifyHostname,
 };
 use crate::config::words::{RawAccess, RawDataPlane, RawMechanism};
 use serde_json::Value;
@@ -47,7 +48,6 @@ fn cluster(name: &str, written: &Value, check: &mut Check<'_>) -> Option<Cluster
     let name = check.name_of_key(&at, name);
     let built_in = defaults::of_cluster();
     let raw: RawCluster = read_raw(Laid::over(&built_in, written), &at, check)?;
-    data_plane(raw.data_plane, &at, check);
     let properties = properties::read(&raw, &at, check);
     let servers = raw.bootstrap_servers.map(|s| servers(&s, &at, check));
     let tls = raw.tls.map(|tls| self::tls(tls, &at, check));
@@ -56,7 +56,7 @@ fn cluster(name: &str, written: &Value, check: &mut Check<'_>) -> Option<Cluster
         RawAccess::Read => Access::Read,
         RawAccess::ReadWrite => Access::ReadWrite,
     };
-    Some(ClusterSpec {
+    let spec = ClusterSpec {
         name: name?,
         bootstrap_servers: servers?,
         properties,
@@ -64,7 +64,12 @@ fn cluster(name: &str, written: &Value, check: &mut Check<'_>) -> Option<Cluster
         sasl: required(sasl)?,
         access,
         expect_cluster_id: raw.expect_cluster_id,
-    })
+        data_plane: data_plane(raw.data_plane?),
+    };
+    if spec.data_plane == DataPlane::Native {
+        suits(&spec, &at, check);
+    }
+    Some(spec)
 }
 
 /// What is absent is fine, what is there must be sound.
@@ -75,17 +80,25 @@ fn required<T>(part: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// Refuses the data plane that this version does not have.
-pub fn data_plane(plane: Option<RawDataPlane>, at: &str, check: &mut Check<'_>) {
-    if plane == Some(RawDataPlane::Native) {
+/// Which data plane is wanted.
+pub fn data_plane(raw: RawDataPlane) -> DataPlane {
+    match raw {
+        RawDataPlane::Auto => DataPlane::Auto,
+        RawDataPlane::Native => DataPlane::Native,
+        RawDataPlane::Librdkafka => DataPlane::Librdkafka,
+    }
+}
+
+/// A cluster that the native plane is to serve, and cannot: `at` is where it was asked for.
+pub fn suits(cluster: &ClusterSpec, at: &str, check: &mut Check<'_>) {
+    if let Err(unsuited) = Security::of(cluster) {
         let at = pointer::child(at, "data_plane");
-        check
-            .say(
-                Code::NotYet,
-                &at,
-                "`data_plane: native` is not in this version",
-            )
-            .help = Some("write `auto`: it takes what there is".to_owned());
+        let message = format!(
+            "`data_plane: native` cannot serve cluster `{}`: {unsuited}",
+            cluster.name
+        );
+        check.say(Code::NotYet, &at, message).help =
+            Some("write `librdkafka`, which speaks everything".to_owned());
     }
 }
 

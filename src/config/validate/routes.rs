@@ -19,7 +19,9 @@ use crate::config::spec::{
     Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, Name, OnError, OnGap,
     RouteSpec, Start, ThreadSpec, TopicCreation, Until,
 };
-use crate::config::words::{RawAccept, RawGroupProtocol, RawOnGap, RawStart, RawUntil};
+use crate::config::words::{
+    RawAccept, RawDataPlane, RawGroupProtocol, RawOnGap, RawStart, RawUntil,
+};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -69,9 +71,9 @@ struct Route<'r, 'a> {
 impl<'r> Route<'r, '_> {
     /// Every check is made before the first absent part ends the building.
     fn build<'c: 'r>(&mut self, name: Option<Name>, chains: &mut Chains<'c>) -> Option<RouteSpec> {
-        clusters::data_plane(self.raw.data_plane, &self.at, self.check);
         let sources = self.ends("source", self.raw.source.clone());
         let targets = self.ends("target", self.raw.target.clone());
+        self.suited(sources.as_deref());
         self.writable(targets.as_deref());
         let topics = self.raw.topics.take();
         let topics = topics.and_then(|t| topics::read(&t, &self.at, self.check));
@@ -134,6 +136,7 @@ impl<'r> Route<'r, '_> {
             rebalance_listener: listener?,
             group_protocol: group_protocol(raw.group_protocol?),
             until: until(raw.until?),
+            data_plane: clusters::data_plane(raw.data_plane?),
             was: was?,
             accept,
         })
@@ -158,6 +161,15 @@ impl<'r> Route<'r, '_> {
     }
 
     /// The clusters at one end. `None` if one of them is unknown, unsound or named twice.
+    /// Whether the native plane can serve the sources, if it is asked for here.
+    fn suited(&mut self, sources: Option<&[Arc<ClusterSpec>]>) {
+        if self.raw.data_plane == Some(RawDataPlane::Native) {
+            for cluster in sources.unwrap_or_default() {
+                clusters::suits(cluster, &self.at, self.check);
+            }
+        }
+    }
+
     fn ends(&mut self, end: &str, names: Option<OneOrMany>) -> Option<Vec<Arc<ClusterSpec>>> {
         let names = names?;
         let at = pointer::child(&self.at, end);

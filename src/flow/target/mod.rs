@@ -442,6 +442,7 @@ mod tests {
                 sasl: None,
                 access: Access::ReadWrite,
                 expect_cluster_id: None,
+                data_plane: crate::config::spec::DataPlane::Auto,
             })
         };
         TopicKeeper::new(KeeperSpec {

@@ -469,6 +469,7 @@ pub(super) fn flow_spec(chain: Chain, on_error: OnError) -> FlowSpec {
             sasl: None,
             access: Access::ReadWrite,
             expect_cluster_id: None,
+            data_plane: DataPlane::Auto,
         })
     };
     let (source, target) = (cluster("a"), cluster("b"));
@@ -505,6 +506,7 @@ pub(super) fn flow_spec(chain: Chain, on_error: OnError) -> FlowSpec {
         rebalance_listener: None,
         group_protocol: GroupProtocol::Classic,
         until: Until::Stopped,
+        data_plane: DataPlane::Auto,
         was: None,
         accept: Vec::new(),
     };

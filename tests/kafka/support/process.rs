@@ -34,6 +34,7 @@ pub fn route(source: &str, target: &str, topics: &str) -> Value {
         "topics": { "include": [topics] },
         "commit_interval": "1s",
         "discovery_interval": "1s",
+        "data_plane": std::env::var("MIRROR_TEST_DATA_PLANE").unwrap_or_else(|_| "auto".to_owned()),
     })
 }
 

@@ -72,6 +72,7 @@ pub fn cluster(name: &str, bootstrap: &str) -> ClusterSpec {
         sasl: None,
         access: Access::ReadWrite,
         expect_cluster_id: None,
+        data_plane: DataPlane::Auto,
     }
 }
 
@@ -120,8 +121,21 @@ pub fn route(name: &str, topics: &str, shape: Shape) -> RouteSpec {
         rebalance_listener: None,
         group_protocol: GroupProtocol::Classic,
         until: Until::Stopped,
+        data_plane: data_plane(),
         was: None,
         accept: Vec::new(),
+    }
+}
+
+/// The data plane of one test run: `MIRROR_TEST_DATA_PLANE`, librdkafka unless it says `native`.
+///
+/// # Panics
+/// If it names none.
+pub fn data_plane() -> DataPlane {
+    match std::env::var("MIRROR_TEST_DATA_PLANE").as_deref() {
+        Err(_) | Ok("librdkafka") => DataPlane::Librdkafka,
+        Ok("native") => DataPlane::Native,
+        Ok(other) => panic!("MIRROR_TEST_DATA_PLANE={other} names no data plane"),
     }
 }
 

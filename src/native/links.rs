@@ -1,0 +1,324 @@
+//! The connections of one flow to one cluster: made when they are asked for, made again with growing pauses, and the view of the
+//! cluster's leaders that is asked for beside them.
+//!
+//! Nothing here waits: what is not there yet comes later, and [`Links::changed`] says when.
+
+use super::view::View;
+use crate::broker::address::Address;
+use crate::broker::connection::{Connection, Manner};
+use crate::broker::fault::Fault;
+use crate::broker::message::metadata::{ClusterMap, Metadata};
+use crate::supervisor::backoff::jitter;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// The first pause before a connection is made again.
+const FIRST: Duration = Duration::from_millis(50);
+/// The longest one (B084: a broker that comes back is found soon).
+const LONGEST: Duration = Duration::from_secs(2);
+/// How old the view may get.
+const REFRESH: Duration = Duration::from_secs(5);
+/// How long an answer to a question for leaders may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Before a broker wants to be told once more who we are, a new connection is made.
+const BEFORE_SESSION_END: Duration = Duration::from_secs(10);
+
+/// Connections to one cluster.
+pub struct Links {
+    manner: Manner,
+    bootstrap: Vec<Address>,
+    subject: Arc<str>,
+    view: View,
+    topics: BTreeSet<Arc<str>>,
+    brokers: BTreeMap<i32, Link>,
+    asker: Asker,
+    tasks: JoinSet<Done>,
+}
+
+/// The connection to one broker.
+struct Link {
+    address: Address,
+    state: LinkState,
+    pauses: Pauses,
+}
+
+enum LinkState {
+    Opening,
+    Open(Arc<Connection>),
+    Waiting(Instant),
+}
+
+/// Whom the leaders are asked of.
+struct Asker {
+    connection: Option<Arc<Connection>>,
+    is_asking: bool,
+    next: Instant,
+    last: Instant,
+    /// Counts up where one does not answer.
+    candidate: usize,
+    pauses: Pauses,
+    /// Questions that somebody wanted before they were due, in a row.
+    eager: Pauses,
+}
+
+/// What a task ends with.
+enum Done {
+    Opened(i32, Address, Result<Connection, Fault>),
+    Mapped(Result<(Arc<Connection>, ClusterMap), Fault>),
+}
+
+/// Pauses that double, each spread over its upper half.
+#[derive(Debug, Default)]
+struct Pauses(u32);
+
+impl Pauses {
+    fn next(&mut self, first: Duration, longest: Duration) -> Duration {
+        let whole = first.saturating_mul(1 << self.0.min(16)).min(longest);
+        self.0 = self.0.saturating_add(1);
+        whole / 2 + (whole / 2).mul_f64(jitter().clamp(0.0, 1.0))
+    }
+}
+
+impl Links {
+    /// Connections to the cluster of these servers; none is made yet. `subject` is what they serve.
+    pub fn new(manner: Manner, bootstrap: Vec<Address>, subject: Arc<str>) -> Self {
+        let now = Instant::now();
+        Self {
+            manner,
+            bootstrap,
+            subject,
+            view: View::default(),
+            topics: BTreeSet::new(),
+            brokers: BTreeMap::new(),
+            asker: Asker {
+                connection: None,
+                is_asking: false,
+                next: now,
+                last: now,
+                candidate: 0,
+                pauses: Pauses::default(),
+                eager: Pauses::default(),
+            },
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// What is known of the leaders.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Leaders of this topic are wanted from now on.
+    pub fn want(&mut self, topic: &Arc<str>) {
+        if self.topics.insert(topic.clone()) {
+            self.asker.next = Instant::now();
+        }
+    }
+
+    /// Nobody wants the leaders of this topic any more.
+    pub fn forget(&mut self, topic: &str) {
+        self.topics.remove(topic);
+    }
+
+    /// What is known may be wrong: leaders are asked for again, soon.
+    pub fn refresh(&mut self) {
+        let (asker, now) = (&mut self.asker, Instant::now());
+        // Many may say so of one answer.
+        if asker.is_asking || asker.next <= now {
+            return;
+        }
+        if now.duration_since(asker.last) > LONGEST {
+            asker.eager = Pauses::default();
+        }
+        let soon = asker.last + asker.eager.next(FIRST, LONGEST / 2);
+        asker.next = asker.next.min(soon.max(now));
+    }
+
+    /// The connection to a broker, if there is one now. If there is none it is made.
+    pub fn connection(&mut self, broker: i32) -> Option<Arc<Connection>> {
+        let address = self.view.address(broker)?.clone();
+        let now = Instant::now();
+        let link = self.brokers.entry(broker).or_insert_with(|| Link {
+            address: address.clone(),
+            state: LinkState::Waiting(now),
+            pauses: Pauses::default(),
+        });
+        let is_over = match &link.state {
+            LinkState::Opening => return None,
+            LinkState::Waiting(until) => *until <= now || link.address != address,
+            LinkState::Open(connection) => {
+                let session = connection.session_ends();
+                link.address != address
+                    || session.is_some_and(|end| end <= now + BEFORE_SESSION_END)
+            }
+        };
+        match &link.state {
+            LinkState::Open(connection) if !is_over => Some(connection.clone()),
+            _ if !is_over => None,
+            _ => {
+                link.address = address.clone();
+                link.state = LinkState::Opening;
+                let manner = self.manner.clone();
+                self.tasks.spawn(async move {
+                    let opened = Connection::open(&address, &manner).await;
+                    Done::Opened(broker, address, opened)
+                });
+                None
+            }
+        }
+    }
+
+    /// This connection to a broker is of no use any more.
+    pub fn failed(&mut self, broker: i32, connection: &Arc<Connection>, fault: &Fault) {
+        if let Some(link) = self.brokers.get_mut(&broker)
+            && matches!(&link.state, LinkState::Open(open) if Arc::ptr_eq(open, connection))
+        {
+            link.fail(fault, &self.subject);
+        }
+        self.refresh();
+    }
+
+    /// When something is due that [`Links::step`] begins.
+    pub fn due(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let waiting = self.brokers.values().filter_map(|link| match link.state {
+            // One whose pause is over is made again when somebody wants it.
+            LinkState::Waiting(until) if until > now => Some(until),
+            _ => None,
+        });
+        let is_idle = self.asker.is_asking || self.topics.is_empty();
+        waiting.chain((!is_idle).then_some(self.asker.next)).min()
+    }
+
+    /// Begins what is due.
+    pub fn step(&mut self) {
+        let now = Instant::now();
+        // A connection to one that is not of the cluster any more is let go of.
+        let view = &self.view;
+        self.brokers
+            .retain(|broker, link| link.is_opening() || view.address(*broker).is_some());
+        if !self.asker.is_asking && !self.topics.is_empty() && self.asker.next <= now {
+            self.ask(now);
+        }
+    }
+
+    fn ask(&mut self, now: Instant) {
+        let candidates: Vec<&Address> = self.view.addresses().chain(&self.bootstrap).collect();
+        let Some(address) = candidates.get(self.asker.candidate % candidates.len().max(1)) else {
+            self.asker.next = now + LONGEST;
+            return;
+        };
+        let (address, manner) = ((*address).clone(), self.manner.clone());
+        let connection = self.asker.connection.take().filter(|connection| {
+            let end = connection.session_ends();
+            end.is_none_or(|end| end > now + BEFORE_SESSION_END)
+        });
+        self.asker.is_asking = true;
+        self.asker.last = now;
+        let topics: Vec<Arc<str>> = self.topics.iter().cloned().collect();
+        self.tasks.spawn(async move {
+            let asked = async {
+                let connection = match connection {
+                    Some(connection) => connection,
+                    None => Arc::new(Connection::open(&address, &manner).await?),
+                };
+                let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
+                let map = connection
+                    .ask(&Metadata { topics: &names }, PATIENCE)
+                    .await?;
+                Ok((connection, map))
+            };
+            Done::Mapped(asked.await)
+        });
+    }
+
+    /// Waits until one of the tasks has ended, and takes over what came of it.
+    pub async fn changed(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(done)) => self.take(done),
+            // None is cancelled and none panics; an empty set is ready at once.
+            Some(Err(_)) => {}
+            None => std::future::pending().await,
+        }
+    }
+
+    fn take(&mut self, done: Done) {
+        match done {
+            Done::Opened(broker, address, opened) => self.opened(broker, &address, opened),
+            Done::Mapped(mapped) => self.mapped(mapped),
+        }
+    }
+
+    fn opened(&mut self, broker: i32, address: &Address, opened: Result<Connection, Fault>) {
+        let Some(link) = self.brokers.get_mut(&broker) else {
+            return;
+        };
+        if link.address != *address {
+            return;
+        }
+        match opened {
+            Ok(connection) => {
+                if link.pauses.0 > 0 {
+                    tracing::info!(event = "broker_answers", subject = %self.subject, broker = %address);
+                }
+                link.pauses = Pauses::default();
+                link.state = LinkState::Open(Arc::new(connection));
+            }
+            Err(fault) => {
+                link.fail(&fault, &self.subject);
+                self.refresh();
+            }
+        }
+    }
+
+    fn mapped(&mut self, mapped: Result<(Arc<Connection>, ClusterMap), Fault>) {
+        let asker = &mut self.asker;
+        asker.is_asking = false;
+        let now = Instant::now();
+        let absorbed = mapped.map_err(|fault| fault.to_string());
+        let absorbed = absorbed.and_then(|(connection, map)| {
+            let absorbed = self.view.absorb(map);
+            absorbed
+                .map(|()| connection.clone())
+                .map_err(|none| format!("broker {}: {none}", connection.broker()))
+        });
+        match absorbed {
+            Ok(connection) => {
+                if asker.pauses.0 > 0 {
+                    tracing::info!(event = "leaders_known", subject = %self.subject);
+                }
+                asker.connection = Some(connection);
+                asker.pauses = Pauses::default();
+                asker.next = now + REFRESH;
+            }
+            Err(detail) => {
+                say(&self.subject, asker.pauses.0, &detail);
+                asker.candidate = asker.candidate.wrapping_add(1);
+                asker.next = now + asker.pauses.next(FIRST, LONGEST);
+            }
+        }
+    }
+}
+
+impl Link {
+    fn is_opening(&self) -> bool {
+        matches!(self.state, LinkState::Opening)
+    }
+
+    fn fail(&mut self, fault: &Fault, subject: &str) {
+        say(subject, self.pauses.0, &fault.to_string());
+        let pause = self.pauses.next(FIRST, LONGEST);
+        self.state = LinkState::Waiting(Instant::now() + pause);
+    }
+}
+
+/// The first failure in a row is told, the rest are for who looks closely.
+fn say(subject: &str, failures: u32, detail: &str) {
+    match failures {
+        0 => tracing::warn!(event = "broker_fault", subject, "{detail}"),
+        _ => tracing::debug!(event = "broker_fault", subject, "{detail}"),
+    }
+}
