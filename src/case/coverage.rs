@@ -94,7 +94,7 @@ impl Coverage {
 
 impl RouteCoverage {
     fn of(route: &RouteSpec, loaded: &Loaded) -> Self {
-        let steps = route.chain.specs().iter().map(|spec| StepCoverage {
+        let steps = route.chain.specs().map(|spec| StepCoverage {
             ways: ways(spec),
             ..StepCoverage::default()
         });

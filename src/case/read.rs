@@ -330,7 +330,7 @@ impl Reader<'_, '_> {
 
     /// What can drop a record: an action, a step by its name, the selection of topics.
     fn dropped(&mut self, word: String, route: &RouteSpec) -> Option<String> {
-        let steps = route.chain.specs().iter();
+        let steps = route.chain.specs();
         let names = steps.filter_map(|step| step.name.as_deref());
         let known = ["filter", "reformat", "use", "topics"]
             .into_iter()

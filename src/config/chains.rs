@@ -6,11 +6,12 @@ use crate::config::pointer;
 use crate::config::scalar;
 use crate::config::suggest;
 use crate::config::validate::Check;
-use crate::handler::{Chain, ChainFault, Inside, Misplaced, Side, StepSpec};
+use crate::handler::{Chain, ChainFault, Inside, Misplaced, Shelf, Side, StepSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A list of steps with every `use:` of a chain replaced, and where each step stands.
 #[derive(Clone, Debug, Default)]
@@ -197,22 +198,22 @@ fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
 
 /// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported. One that is
 /// wrong hides nothing that is wrong in others.
-pub fn compile(steps: &Steps<'_>, check: &mut Check<'_>) -> Option<Chain> {
-    let read: Vec<Option<StepSpec>> = steps
+pub fn compile(steps: &Steps<'_>, shelf: &mut Shelf, check: &mut Check<'_>) -> Option<Chain> {
+    let registry = check.options.registry;
+    let read: Vec<Option<Arc<StepSpec>>> = steps
         .list
         .iter()
         .zip(&steps.pointers)
-        .map(|(step, at)| match check.is_wrong_below(at) {
-            true => None,
-            false => self::read(step, at, check),
+        .map(|(step, at)| {
+            let sound = !check.is_wrong_below(at) && every_number_is_held(step, at, check);
+            sound.then(|| shelf.read(step, || read(step, at, check)))?
         })
         .collect();
     let Some(specs) = read.iter().cloned().collect::<Option<Vec<_>>>() else {
-        let faults = Chain::faults(&read, check.options.registry);
-        report(faults, steps, check);
+        report(Chain::faults(&read, registry, shelf), steps, check);
         return None;
     };
-    match Chain::compile(specs, check.options.registry) {
+    match Chain::share(specs, registry, shelf) {
         Ok(chain) => {
             misplaced(&chain, steps, check);
             Some(chain)
@@ -263,9 +264,6 @@ fn misplaced(chain: &Chain, steps: &Steps<'_>, check: &mut Check<'_>) {
 }
 
 fn read(step: &Value, at: &str, check: &mut Check<'_>) -> Option<StepSpec> {
-    if !every_number_is_held(step, at, check) {
-        return None;
-    }
     if let Ok(spec) = StepSpec::deserialize(step) {
         return Some(spec);
     }

@@ -1,13 +1,18 @@
 //! Where each node of a document stands, found by JSON pointer.
 //!
-//! A node knows the one above it and the step between them. Pointers as texts would be most of the
-//! memory of a large file, and making them a good part of the reading.
+//! A node knows the one above it, the step between them, and the first of those below. Pointers as texts
+//! would be most of the memory of a large file, and making them a good part of the reading; one table
+//! of all nodes would be as large as they are, and each question to it would miss the cache.
 
 use crate::config::place::Span;
 use crate::config::pointer;
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
+
+/// How many nodes of a map or list are looked through; those behind them have a table.
+const NEAR: usize = 16;
 
 /// Where a node stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +43,8 @@ pub struct Spots {
     /// The names of members, each once.
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32, FixedState>,
-    below: HashMap<(NodeId, Step), NodeId, FixedState>,
+    /// What stands in maps and lists with many nodes, but for the first ones of each.
+    far: HashMap<(NodeId, Step), NodeId, FixedState>,
 }
 
 /// A node: it is behind the one above it, and all that is in it follows it directly.
@@ -49,6 +55,24 @@ struct Node {
     key: Option<Bytes>,
     value: Bytes,
     file: u32,
+    /// The first and the last of those below, and the one behind it in the same map or list.
+    first: Option<Lower>,
+    last: Option<Lower>,
+    next: Option<Lower>,
+}
+
+/// A node below another one: it is not the root, whose number is 0.
+#[derive(Clone, Copy, Debug)]
+struct Lower(NonZeroU32);
+
+impl Lower {
+    fn of(NodeId(node): NodeId) -> Option<Self> {
+        NonZeroU32::new(node).map(Self)
+    }
+
+    fn node(self) -> NodeId {
+        NodeId(self.0.get())
+    }
 }
 
 /// A step from a node to one below it.
@@ -98,7 +122,6 @@ impl Spots {
     pub fn with_room(nodes: usize) -> Self {
         Self {
             nodes: Vec::with_capacity(nodes),
-            below: HashMap::with_capacity_and_hasher(nodes, FixedState::default()),
             ..Self::default()
         }
     }
@@ -115,13 +138,43 @@ impl Spots {
 
     /// Adds a node.
     pub fn add(&mut self, at: Below<'_>, spot: Spot) -> NodeId {
-        let above = match at {
+        let (above, step) = match at {
             Below::Member(above, name) => (above, Step::Member(self.number(name))),
             Below::Item(above, index) => (above, Step::Item(small(index))),
         };
-        let node = self.push(Some(above), spot);
-        self.below.insert(above, node);
+        let node = self.push(Some((above, step)), spot);
+        if self.directly_below(above).nth(NEAR - 1).is_some() {
+            self.far.insert((above, step), node);
+        }
+        let lower = Lower::of(node);
+        let upper = &mut self.nodes[large(above.0)];
+        let before = std::mem::replace(&mut upper.last, lower);
+        match before {
+            Some(before) => self.nodes[large(before.node().0)].next = lower,
+            None => upper.first = lower,
+        }
         node
+    }
+
+    /// The nodes of a map or list.
+    fn directly_below(&self, NodeId(above): NodeId) -> impl Iterator<Item = (NodeId, &Node)> {
+        let lower = |lower: Lower| (lower.node(), &self.nodes[large(lower.node().0)]);
+        let first = self.nodes[large(above)].first.map(lower);
+        std::iter::successors(first, move |(_, node)| node.next.map(lower))
+    }
+
+    /// The node at the end of the first of `steps` that leads to one from `above`.
+    fn below(&self, above: NodeId, steps: [Option<Step>; 2]) -> Option<NodeId> {
+        let is_one = |node: &Node| {
+            let step = node.above.map(|(_, step)| step);
+            step.is_some() && steps.contains(&step)
+        };
+        let mut near = self.directly_below(above).take(NEAR);
+        let near = near.find_map(|(id, node)| is_one(node).then_some(id));
+        near.or_else(|| {
+            let mut steps = steps.into_iter().flatten();
+            steps.find_map(|step| self.far.get(&(above, step)).copied())
+        })
     }
 
     fn push(&mut self, above: Option<(NodeId, Step)>, spot: Spot) -> NodeId {
@@ -131,6 +184,9 @@ impl Spots {
             key: spot.key.map(Bytes::of),
             value: Bytes::of(spot.value),
             file: small(spot.value.file),
+            first: None,
+            last: None,
+            next: None,
         });
         node
     }
@@ -158,8 +214,8 @@ impl Spots {
     /// Where the member `name` of the node `above` stands.
     pub fn member(&self, above: NodeId, name: &str) -> Option<Spot> {
         let number = *self.numbers.get(name)?;
-        let node = self.below.get(&(above, Step::Member(number)))?;
-        Some(self.spot(*node))
+        let node = self.below(above, [Some(Step::Member(number)), None])?;
+        Some(self.spot(node))
     }
 
     fn spot(&self, NodeId(node): NodeId) -> Spot {
@@ -169,10 +225,9 @@ impl Spots {
     fn find(&self, pointer: &str) -> Option<NodeId> {
         let root = (!self.is_empty()).then_some(NodeId(0))?;
         pointer::steps(pointer).try_fold(root, |above, step| {
-            let number = self.numbers.get(&*step);
-            let member = number.and_then(|&n| self.below.get(&(above, Step::Member(n))));
-            let item = || self.below.get(&(above, Step::Item(pointer::index(&step)?)));
-            member.or_else(item).copied()
+            let member = self.numbers.get(&*step).map(|&name| Step::Member(name));
+            let item = pointer::index(&step).map(Step::Item);
+            self.below(above, [member, item])
         })
     }
 
@@ -294,6 +349,25 @@ mod tests {
         let taken = &pointers(&spots)[6..];
         assert_eq!(taken, ["/0/d", "/0/d/0", "/0/d/1", "/a~1b/2"]);
         assert_eq!(spots.get("/0/d/1"), Some(spot(3)));
+    }
+
+    #[test]
+    fn each_of_many_nodes_is_found() {
+        let mut spots = Spots::default();
+        let root = spots.plant(spot(0));
+        let map = spots.add(Below::Member(root, "map"), spot(0));
+        for number in 0..3 * NEAR {
+            let name = format!("n{number}");
+            spots.add(Below::Member(map, &name), spot(number));
+        }
+        for number in 0..3 * NEAR {
+            let pointer = format!("/map/n{number}");
+            assert_eq!(spots.get(&pointer), Some(spot(number)), "{pointer}");
+        }
+        assert!(!spots.contains("/map/map") && !spots.contains("/map/1"));
+        spots.take_over(&spots.clone(), "/map", "/again");
+        let last = format!("/again/n{}", 3 * NEAR - 1);
+        assert_eq!(spots.get(&last), Some(spot(3 * NEAR - 1)));
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl<'a, 't> Builder<'a, 't> {
             Node::Scalar(text, _) => Ok(Value::String(text.clone().into_owned())),
             Node::List => self.list(index, here),
             Node::Map => {
-                let mut map = Map::new();
+                let mut map = Map::with_capacity(self.count(index) / 2);
                 self.open.push(index);
                 self.members(index, here, &mut map, Origin::Explicit)?;
                 self.open.pop();
@@ -174,9 +174,17 @@ impl<'a, 't> Builder<'a, 't> {
         }
     }
 
+    /// How many nodes stand in the list or map at `index`, keys among them. Most have one or two; room for
+    /// the usual four would be most of the memory of the document.
+    fn count(&self, index: usize) -> usize {
+        let nodes = std::iter::successors(Some(index + 1), |at| Some(self.nodes.next(*at)));
+        let inside = nodes.take_while(|at| !matches!(self.nodes.node(*at), Node::End));
+        inside.count()
+    }
+
     fn list(&mut self, index: usize, here: NodeId) -> Result<Value, Failure> {
         self.open.push(index);
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(self.count(index));
         let mut next = index + 1;
         while !matches!(self.nodes.node(next), Node::End) {
             items.push(self.node(next, At::Item(here, items.len()))?);

@@ -115,7 +115,7 @@ impl Route {
             include: route.topics.include_patterns.clone(),
             exclude: route.topics.exclude_patterns.clone(),
             renamed: renamed(route),
-            handlers: route.chain.specs().iter().map(action).collect(),
+            handlers: route.chain.specs().map(action).collect(),
             partitions: policy(&route.policy),
             dead_letter: route.dead_letter.clone(),
         }

@@ -95,16 +95,16 @@ pub struct Misplaced {
 impl Chain {
     /// What the chain does, known from its steps alone.
     pub fn analysis(&self) -> Analysis {
-        let specs = self.specs();
-        let reformats = || specs.iter().filter_map(|s| s.reformat.as_deref());
-        let renames = || specs.iter().filter_map(|s| s.rename.as_deref());
+        let specs = || self.specs();
+        let reformats = || specs().filter_map(|s| s.reformat.as_deref());
+        let renames = || specs().filter_map(|s| s.rename.as_deref());
         // What an embedding program brings may do anything.
-        let any = specs.iter().any(|s| s.use_.is_some());
+        let any = specs().any(|s| s.use_.is_some());
         Analysis {
             cost: self.cost(),
-            writes: specs.iter().flat_map(writes).collect(),
+            writes: specs().flat_map(writes).collect(),
             drops: any
-                || specs.iter().any(|s| s.filter.is_some())
+                || specs().any(|s| s.filter.is_some())
                 || reformats().any(|r| r.split.is_some()),
             splits: any || reformats().any(|r| r.split.is_some()),
             renames_by_content: any || renames().any(is_by_content),

@@ -9,8 +9,8 @@ use super::outline::{self, Certainty, FlowNames, Outline};
 use super::spec::StepSpec;
 use super::step::{Ran, Step};
 use super::{
-    Binding, ChainFault, Failure, FailureCode, Inside, Reads, Registry, Side, StepFailure, Targets,
-    Verdict,
+    Binding, ChainFault, Failure, FailureCode, Inside, Reads, Registry, Shelf, Side, StepFailure,
+    Targets, Verdict,
 };
 use crate::record::Record;
 use std::cell::RefCell;
@@ -23,8 +23,8 @@ pub(crate) const MAX_OUTPUTS: usize = 10_000;
 /// A compiled chain. Equal when its steps are equal as written.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
-    specs: Vec<StepSpec>,
-    steps: Vec<Step>,
+    specs: Vec<Arc<StepSpec>>,
+    steps: Vec<Arc<Step>>,
 }
 
 /// What a chain costs per record. Ordered: each costs more than those before it.
@@ -63,7 +63,20 @@ impl Chain {
     /// # Errors
     /// Every mistake, each with its place inside `steps`.
     pub fn compile(steps: Vec<StepSpec>, registry: &Registry) -> Result<Self, Vec<ChainFault>> {
-        let (compiled, faults) = compile_each(steps.iter().map(Some), registry);
+        let steps = steps.into_iter().map(Arc::new).collect();
+        Self::share(steps, registry, &mut Shelf::default())
+    }
+
+    /// [`Chain::compile`] for one chain of many: what is on the `shelf` is not compiled again.
+    ///
+    /// # Errors
+    /// Every mistake, each with its place inside `steps`.
+    pub fn share(
+        steps: Vec<Arc<StepSpec>>,
+        registry: &Registry,
+        shelf: &mut Shelf,
+    ) -> Result<Self, Vec<ChainFault>> {
+        let (compiled, faults) = compile_each(steps.iter().map(Some), registry, shelf);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -74,13 +87,17 @@ impl Chain {
     }
 
     /// The mistakes in `steps` of which some, the absent ones, could not be read.
-    pub fn faults(steps: &[Option<StepSpec>], registry: &Registry) -> Vec<ChainFault> {
-        compile_each(steps.iter().map(Option::as_ref), registry).1
+    pub fn faults(
+        steps: &[Option<Arc<StepSpec>>],
+        registry: &Registry,
+        shelf: &mut Shelf,
+    ) -> Vec<ChainFault> {
+        compile_each(steps.iter().map(Option::as_ref), registry, shelf).1
     }
 
     /// The steps as written, in the order in which failures and verdicts count them.
-    pub fn specs(&self) -> &[StepSpec] {
-        &self.specs
+    pub fn specs(&self) -> impl DoubleEndedIterator<Item = &StepSpec> + ExactSizeIterator + Clone {
+        self.specs.iter().map(Arc::as_ref)
     }
 
     /// How many of the first steps are the same as written.
@@ -90,19 +107,19 @@ impl Chain {
     }
 
     /// The compiled steps.
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[Arc<Step>] {
         &self.steps
     }
 
     /// What the chain reads of a record.
     pub fn reads(&self) -> Reads {
-        let reads = self.steps.iter().map(Step::reads);
+        let reads = self.steps.iter().map(|step| step.reads());
         reads.max().unwrap_or(Reads::Nothing)
     }
 
     /// What the chain costs per record.
     pub fn cost(&self) -> Cost {
-        if self.steps.iter().all(Step::is_static_rename) {
+        if self.steps.iter().all(|step| step.is_static_rename()) {
             return Cost::PassThrough;
         }
         match self.reads() {
@@ -159,16 +176,19 @@ impl Chain {
 /// Compiles what is there. After a step that is not, the topic's name counts as known: of what is
 /// wrong nothing shall follow.
 fn compile_each<'s>(
-    steps: impl Iterator<Item = Option<&'s StepSpec>>,
+    steps: impl Iterator<Item = Option<&'s Arc<StepSpec>>>,
     registry: &Registry,
-) -> (Vec<Step>, Vec<ChainFault>) {
+    shelf: &mut Shelf,
+) -> (Vec<Arc<Step>>, Vec<ChainFault>) {
     let faults = RefCell::new(Vec::new());
     let root = Place::root(&faults);
-    let mut compiled = Vec::new();
+    let mut compiled = Vec::with_capacity(steps.size_hint().0);
     let mut so_far = TopicSoFar::Known;
     for (index, spec) in steps.enumerate() {
-        let place = root.child(index);
-        let step = spec.and_then(|spec| Step::compile(spec, registry, so_far, &place));
+        let step = spec.and_then(|spec| {
+            let compile = || Step::compile(spec, registry, so_far, &root.child(index));
+            shelf.compile(spec, so_far, compile)
+        });
         so_far = match &step {
             Some(step) => step.so_far(so_far),
             None => TopicSoFar::Known,

@@ -37,6 +37,7 @@ mod rename;
 #[cfg(test)]
 mod sample;
 mod schema;
+mod shelf;
 pub mod spec;
 mod step;
 mod template;
@@ -53,6 +54,7 @@ pub use observer::{Observer, StepView, Way};
 pub(crate) use path::Field;
 pub use path::{Path, PathFault};
 pub(crate) use schema::{is_for_paths, not_written};
+pub use shelf::Shelf;
 pub use spec::StepSpec;
 
 /// What a handler or a chain reads of a record. Ordered: each includes those before it.

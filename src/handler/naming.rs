@@ -10,7 +10,7 @@ use regex::Regex;
 use std::borrow::Cow;
 
 /// Whether the topic's name so far is known when the topic is bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TopicSoFar {
     /// It is one of a few that are known then.
     Known,

@@ -198,12 +198,16 @@ impl Shown for ListenerSpec {
 pub(super) fn chains(running: &Chain, wanted: &Chain) -> (String, String) {
     let (from, to) = (running.specs(), wanted.specs());
     let alike = |(a, b): &(&StepSpec, &StepSpec)| a == b;
-    let head = from.iter().zip(to).take_while(alike).count();
-    let tail = from[head..].iter().rev().zip(to[head..].iter().rev());
+    let head = running.in_common(wanted);
+    let tail = from
+        .clone()
+        .skip(head)
+        .rev()
+        .zip(to.clone().skip(head).rev());
     let tail = tail.take_while(alike).count();
-    let shown = |steps: &[StepSpec]| {
-        let middle = &steps[head..steps.len() - tail];
-        let mut words: Vec<String> = middle.iter().map(step).collect();
+    let shown = |chain: &Chain| {
+        let middle = chain.specs().take(chain.specs().len() - tail).skip(head);
+        let mut words: Vec<String> = middle.map(step).collect();
         if head > 0 {
             words.insert(0, "…".to_owned());
         }
@@ -212,7 +216,7 @@ pub(super) fn chains(running: &Chain, wanted: &Chain) -> (String, String) {
         }
         format!("[{}]", words.join(", "))
     };
-    (shown(from), shown(to))
+    (shown(running), shown(wanted))
 }
 
 /// A step as YAML in one line, secrets masked.

@@ -30,7 +30,7 @@ impl Steps {
     /// The steps of `route`, with their places in `document`.
     pub fn of(route: &RouteSpec, document: &Document) -> Self {
         let pointers = pointers(route, document);
-        let specs = route.chain.specs().iter().enumerate();
+        let specs = route.chain.specs().enumerate();
         let list = specs.map(|(index, spec)| StepLabel {
             number: index + 1,
             name: spec.name.clone(),

@@ -23,6 +23,7 @@ use crate::config::document::Document;
 use crate::config::pointer;
 use crate::config::spec::{ClusterSpec, Name, RouteSpec, Spec};
 use crate::config::suggest;
+use crate::handler::Shelf;
 use identity::Identities;
 use network::Network;
 use serde_json::{Map, Value};
@@ -139,6 +140,16 @@ impl<'a> Check<'a> {
         members.into_iter().flat_map(Map::iter)
     }
 
+    /// The clusters that the routes name as their `source`, or as their `target`.
+    fn named_as(&self, end: &'static str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let ends = self.section("routes").filter_map(move |(_, r)| r.get(end));
+        let names = ends.flat_map(|end| match end {
+            Value::Array(names) => names.as_slice(),
+            one => std::slice::from_ref(one),
+        });
+        names.filter_map(Value::as_str)
+    }
+
     /// `text` as a name; what is none is reported at the key of `at`.
     pub fn name_of_key(&mut self, at: &str, text: &str) -> Option<Name> {
         let name = Name::new(text);
@@ -192,8 +203,10 @@ pub fn validate(
     let process = process::read(&mut check);
     let clusters = clusters::read(&mut check);
     let mut chains = Chains::of(&document.value);
-    chains_alone(&mut chains, &mut check);
-    let routes = routes::read(&clusters, &mut chains, &mut check);
+    let mut shelf = Shelf::default();
+    chains_alone(&mut chains, &mut shelf, &mut check);
+    let routes = routes::read(&clusters, (&mut chains, &mut shelf), &mut check);
+    drop(shelf);
     properties::for_the_other_end(&mut check);
     together(&clusters, &routes, &mut check);
     let cases = case::read(&routes, &mut check);
@@ -254,27 +267,22 @@ fn one_cluster(identities: &Identities, check: &mut Check<'_>) {
 }
 
 /// Checks every named chain by itself, so that one that no route uses is checked too.
-fn chains_alone(chains: &mut Chains<'_>, check: &mut Check<'_>) {
+fn chains_alone(chains: &mut Chains<'_>, shelf: &mut Shelf, check: &mut Check<'_>) {
     let mut alone = Chains::of(&check.document.value);
     for (name, steps) in check.section("handlers") {
         let at = pointer::child("/handlers", name);
         check.name_of_key(&at, name);
         let steps = steps.as_array().map(Vec::as_slice).unwrap_or_default();
         let steps = alone.resolve_named(name, steps, &at, check);
-        chains::compile(&steps, check);
+        chains::compile(&steps, shelf, check);
     }
     chains.used_by_chains(&alone);
 }
 
 /// Warns of clusters and chains that nothing uses.
 fn unused(chains: &Chains<'_>, check: &mut Check<'_>) {
-    let routes = check.section("routes");
-    let ends = routes.flat_map(|(_, route)| [route.get("source"), route.get("target")]);
-    let names = ends.flatten().flat_map(|end| match end {
-        Value::Array(names) => names.as_slice(),
-        one => std::slice::from_ref(one),
-    });
-    let used: HashSet<&str> = names.filter_map(Value::as_str).collect();
+    let ends = ["source", "target"].into_iter();
+    let used: HashSet<&str> = ends.flat_map(|end| check.named_as(end)).collect();
     let clusters = check.section("clusters").map(|(name, _)| name.as_str());
     let clusters: Vec<&str> = clusters.filter(|name| !used.contains(name)).collect();
     for name in clusters {

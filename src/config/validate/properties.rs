@@ -14,7 +14,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Properties that `tls:` sets.
 const TLS: &[&str] = &[
@@ -68,18 +68,10 @@ fn refusal(name: &str, raw: &RawCluster) -> Option<String> {
 /// Warns of properties that are for the other end: of a cluster that is only written, what consumers
 /// read, and the other way round. A cluster that no route uses is none of both.
 pub fn for_the_other_end(check: &mut Check<'_>) {
-    let routes: Vec<&Value> = check.section("routes").map(|(_, route)| route).collect();
-    let stands_in = |end: &str, name: &str| {
-        routes
-            .iter()
-            .filter_map(|r| r.get(end))
-            .any(|named| match named {
-                Value::Array(names) => names.iter().any(|n| n == name),
-                one => one == name,
-            })
-    };
+    let sources: HashSet<&str> = check.named_as("source").collect();
+    let targets: HashSet<&str> = check.named_as("target").collect();
     for (name, cluster) in check.section("clusters") {
-        let (source, target) = (stands_in("source", name), stands_in("target", name));
+        let (source, target) = (sources.contains(&**name), targets.contains(&**name));
         let written = cluster.get("properties").and_then(Value::as_object);
         for (property, _) in written.into_iter().flatten() {
             // A protected one is refused already.

@@ -22,14 +22,16 @@ use crate::config::spec::{
 use crate::config::words::{
     RawAccept, RawDataPlane, RawGroupProtocol, RawOnGap, RawStart, RawUntil,
 };
+use crate::handler::Shelf;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// Reads every route.
 pub fn read(
     clusters: &Clusters,
-    chains: &mut Chains<'_>,
+    (chains, shelf): (&mut Chains<'_>, &mut Shelf),
     check: &mut Check<'_>,
 ) -> Vec<Arc<RouteSpec>> {
     let written = check.document.value.get("defaults");
@@ -37,6 +39,7 @@ pub fn read(
         Some(written) => defaults::lay_over(defaults::of_route(), written),
         None => defaults::of_route(),
     };
+    let successors = Successors::of(check);
     let mut routes = Vec::new();
     for (name, written) in check.section("routes") {
         let at = pointer::child("/routes", name);
@@ -51,9 +54,10 @@ pub fn read(
             handlers: handlers.map(Vec::as_slice).unwrap_or_default(),
             at,
             clusters,
+            successors: &successors,
             check,
         };
-        routes.extend(route.build(name, chains).map(Arc::new));
+        routes.extend(route.build(name, chains, shelf).map(Arc::new));
     }
     routes
 }
@@ -65,12 +69,39 @@ struct Route<'r, 'a> {
     handlers: &'r [Value],
     at: String,
     clusters: &'r Clusters,
+    successors: &'r Successors<'a>,
     check: &'r mut Check<'a>,
+}
+
+/// The routes of the file, and how many of them take over from each former one.
+struct Successors<'a> {
+    routes: HashSet<&'a str>,
+    of: HashMap<&'a str, usize>,
+}
+
+impl<'a> Successors<'a> {
+    fn of(check: &Check<'a>) -> Self {
+        let routes = check.section("routes");
+        let mut of = HashMap::new();
+        for was in routes.filter_map(|(_, route)| route.get("was")?.as_str()) {
+            *of.entry(was).or_default() += 1;
+        }
+        let routes = check.section("routes").map(|(name, _)| name.as_str());
+        Self {
+            routes: routes.collect(),
+            of,
+        }
+    }
 }
 
 impl<'r> Route<'r, '_> {
     /// Every check is made before the first absent part ends the building.
-    fn build<'c: 'r>(&mut self, name: Option<Name>, chains: &mut Chains<'c>) -> Option<RouteSpec> {
+    fn build<'c: 'r>(
+        &mut self,
+        name: Option<Name>,
+        chains: &mut Chains<'c>,
+        shelf: &mut Shelf,
+    ) -> Option<RouteSpec> {
         let sources = self.ends("source", self.raw.source.clone());
         let targets = self.ends("target", self.raw.target.clone());
         self.suited(sources.as_deref());
@@ -78,7 +109,7 @@ impl<'r> Route<'r, '_> {
         let topics = self.raw.topics.take();
         let topics = topics.and_then(|t| topics::read(&t, &self.at, self.check));
         let steps = self.steps(chains);
-        let chain = chains::compile(&steps, self.check);
+        let chain = chains::compile(&steps, shelf, self.check);
         let accept = self.raw.accept.take().unwrap_or_default();
         let policy = self.raw.partitions.take();
         let policy = policy.and_then(|p| partitions::read(p, &self.at, self.check));
@@ -312,7 +343,7 @@ impl<'r> Route<'r, '_> {
         };
         let at = pointer::child(&self.at, "was");
         let name = self.check.name(&at, &was)?;
-        if self.check.section("routes").any(|(route, _)| *route == was) {
+        if self.successors.routes.contains(&*was) {
             let message = format!(
                 "the route {} is still in the file",
                 self.check.quoted(&at, &was)
@@ -321,11 +352,12 @@ impl<'r> Route<'r, '_> {
                 Some("`was` names a route that this one takes over from".to_owned());
             return None;
         }
-        let taken = self
-            .check
-            .section("routes")
-            .filter(|(_, r)| r.get("was").is_some_and(|w| *w == was));
-        if taken.count() > 1 {
+        if self
+            .successors
+            .of
+            .get(&*was)
+            .is_some_and(|routes| *routes > 1)
+        {
             let message = format!("two routes take over from {}", self.check.quoted(&at, &was));
             self.check.say(Code::Conflict, &at, message);
             return None;
