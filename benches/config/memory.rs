@@ -5,9 +5,13 @@ use crate::reload::Process;
 use crate::text;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// What the control plane may take, in MB.
 const LIMIT: f64 = 50.0;
+
+/// How long a process rests: the allocator gives back what was not used for ten seconds.
+const REST: Duration = Duration::from_secs(12);
 
 /// What is measured.
 #[derive(Clone, Copy)]
@@ -36,7 +40,7 @@ impl Figure {
         all.find_map(|(name, figure)| (name == argument).then_some(figure))
     }
 
-    /// Does it in this process, and prints the memory of it: now, and at its peak.
+    /// Does it in this process, and prints the memory of it: now, at its peak, and at rest.
     pub fn measure_here(self, folder: &Path, routes: usize) {
         let file = text::write(folder, routes, 0);
         let mut process = None;
@@ -46,13 +50,18 @@ impl Figure {
             Self::Check => check::check(&file),
             Self::Process => process.insert(Process::start(folder, routes)).live(),
         }
-        println!("{:.1} {:.1}", megabytes("VmRSS:"), megabytes("VmHWM:"));
+        let (end, peak) = (megabytes("VmRSS:"), megabytes("VmHWM:"));
+        std::thread::sleep(REST);
+        println!("{end:.1} {peak:.1} {:.1}", megabytes("VmRSS:"));
     }
 }
 
 /// Measures everything with a file of `routes` routes.
 pub fn compare(routes: usize) {
-    println!("\n{:<28} {:>9} {:>9}", "memory of", "at end MB", "peak MB");
+    println!(
+        "\n{:<28} {:>9} {:>9} {:>10}",
+        "memory of", "at end MB", "peak MB", "at rest MB"
+    );
     for (name, _) in Figure::ALL {
         let folder = tempfile::tempdir().expect("a folder");
         let own = std::env::current_exe().expect("own path");
@@ -67,11 +76,11 @@ pub fn compare(routes: usize) {
             .split_whitespace()
             .map(|figure| figure.parse().expect("a figure"))
             .collect();
-        let [end, peak] = figures[..] else {
-            panic!("two figures, not {text:?}");
+        let [end, peak, rest] = figures[..] else {
+            panic!("three figures, not {text:?}");
         };
         let verdict = if peak <= LIMIT { "" } else { "  over" };
-        println!("{name:<28} {end:>9.1} {peak:>9.1}{verdict}");
+        println!("{name:<28} {end:>9.1} {peak:>9.1} {rest:>10.1}{verdict}");
     }
 }
 
