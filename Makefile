@@ -32,6 +32,7 @@ test: setup-test fmt clippy ## Set up what is missing, then check the style and 
 	$(CARGO) test $(ALL) --test clusters --test kafka_up --test kafka -- --test-threads=$(KAFKA_TEST_THREADS)
 	MIRROR_TEST_DATA_PLANE=native $(CARGO) test $(ALL) --test kafka -- --test-threads=$(KAFKA_TEST_THREADS) $(ON_BOTH_PLANES)
 	$(CARGO) test $(ALL) --test faults
+	MIRROR_TEST_DATA_PLANE=native $(CARGO) test $(ALL) --test faults
 	$(CARGO) test $(ALL) --test torture
 
 faults: setup-build ## Every error code of a broker at every stage, on embedded clusters: what is lost or repeated
