@@ -4,6 +4,8 @@
 //! in offset order), produce takes records one by one and answers with one [`Outcome`] for each.
 //! The `librdkafka` plane (`client`) is the reference; a native one has to give the same target.
 
+pub mod outcomes;
+
 use crate::record::{HeaderSource, Headers, Origin, Record, TopicPartition};
 use std::borrow::Cow;
 use std::time::Duration;

@@ -146,10 +146,21 @@ impl Connection {
     /// # Errors
     /// The connection is of no use any more, except after [`Trouble::Version`].
     pub async fn ask<Q: Request>(&self, request: &Q, within: Duration) -> Result<Q::Answer, Fault> {
+        self.begin(request, within).await?.answer().await
+    }
+
+    /// Sends `request`, behind all that were begun before; its answer is waited for where the caller wants to.
+    ///
+    /// # Errors
+    /// As [`Connection::ask`].
+    pub async fn begin<Q: Request>(
+        &self,
+        request: &Q,
+        within: Duration,
+    ) -> Result<Pending<Q::Answer>, Fault> {
         let version = self.version(Q::API)?;
-        self.asked(request, version, within)
-            .await
-            .map_err(|trouble| trouble.at(&self.broker))
+        let begun = self.begun(request, version, within).await;
+        begun.map_err(|trouble| trouble.at(&self.broker))
     }
 
     fn common(&self, api: Api) -> Result<i16, Trouble> {
@@ -163,52 +174,41 @@ impl Connection {
         version: i16,
         within: Duration,
     ) -> Result<Q::Answer, Trouble> {
-        let malformed = |detail| Trouble::Malformed {
-            api: Q::API,
-            detail,
-        };
-        let frame = self.carried(request, version, within).await?;
-        answer::<Q>(version, &frame).map_err(malformed)
+        self.begun(request, version, within).await?.answered().await
     }
 
-    /// Sends it; the frame that answers it, behind its correlation.
-    async fn carried<Q: Request>(
+    async fn begun<Q: Request>(
         &self,
         request: &Q,
         version: i16,
         within: Duration,
-    ) -> Result<Bytes, Trouble> {
+    ) -> Result<Pending<Q::Answer>, Trouble> {
         let deadline = Instant::now() + within;
-        let (answer, answered) = oneshot::channel();
-        let closed = || Trouble::Closed("it ended before".to_owned());
+        let (answers, answered) = oneshot::channel();
+        let pending = Pending {
+            broker: self.broker.clone(),
+            api: Q::API,
+            version,
+            read: answer::<Q>,
+            within,
+            deadline,
+            answered,
+            end: self.end.clone(),
+        };
         // The number is taken and queued without a wait in between, or requests could change their order.
         let permit = timeout_at(deadline, self.out.reserve()).await;
         let permit = permit
-            .map_err(|_| self.fall_silent(Q::API, within))?
-            .map_err(|_| closed())?;
+            .map_err(|_| pending.fall_silent())?
+            .map_err(|_| closed_before())?;
         let correlation = self.next.fetch_add(1, Ordering::Relaxed);
         permit.send(Outgoing {
             frame: frame(request, version, correlation, &self.client),
             waiting: Waiting {
                 correlation,
-                answer,
+                answer: answers,
             },
         });
-        match timeout_at(deadline, answered).await {
-            Ok(Ok(Ok(frame))) => Ok(frame),
-            Ok(Ok(Err(Ending::Closed(detail)))) => Err(Trouble::Closed(detail)),
-            Ok(Ok(Err(Ending::Malformed(detail)))) => Err(Trouble::Malformed {
-                api: Q::API,
-                detail,
-            }),
-            Ok(Err(_)) => Err(closed()),
-            Err(_) => Err(self.fall_silent(Q::API, within)),
-        }
-    }
-
-    fn fall_silent(&self, api: Api, after: Duration) -> Trouble {
-        self.end.notify_one();
-        Trouble::Silent { api, after }
+        Ok(pending)
     }
 
     async fn ask_versions(&self, within: Duration) -> Result<Versions, Trouble> {
@@ -251,6 +251,55 @@ impl Connection {
             }
         }
     }
+}
+
+/// A request on its way, whose answer follows.
+#[derive(Debug)]
+pub struct Pending<A> {
+    broker: Address,
+    api: Api,
+    version: i16,
+    read: fn(i16, &Bytes) -> Result<A, Malformed>,
+    within: Duration,
+    deadline: Instant,
+    answered: oneshot::Receiver<Result<Bytes, Ending>>,
+    end: Arc<Notify>,
+}
+
+impl<A> Pending<A> {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Connection::ask`].
+    pub async fn answer(self) -> Result<A, Fault> {
+        let broker = self.broker.clone();
+        self.answered().await.map_err(|trouble| trouble.at(&broker))
+    }
+
+    async fn answered(mut self) -> Result<A, Trouble> {
+        let api = self.api;
+        let malformed = |detail| Trouble::Malformed { api, detail };
+        match timeout_at(self.deadline, &mut self.answered).await {
+            Ok(Ok(Ok(frame))) => (self.read)(self.version, &frame).map_err(malformed),
+            Ok(Ok(Err(Ending::Closed(detail)))) => Err(Trouble::Closed(detail)),
+            Ok(Ok(Err(Ending::Malformed(detail)))) => Err(malformed(detail)),
+            Ok(Err(_)) => Err(closed_before()),
+            Err(_) => Err(self.fall_silent()),
+        }
+    }
+
+    /// Ends the connection: what comes later could be anybody's answer.
+    fn fall_silent(&self) -> Trouble {
+        self.end.notify_one();
+        Trouble::Silent {
+            api: self.api,
+            after: self.within,
+        }
+    }
+}
+
+fn closed_before() -> Trouble {
+    Trouble::Closed("it ended before".to_owned())
 }
 
 impl Drop for Connection {

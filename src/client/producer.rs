@@ -8,7 +8,8 @@ use crate::client::consumer::{LogContext, write_log};
 use crate::client::door::Door;
 use crate::client::native::{self, Deliveries, Queue, Said, Severity, TopicHandle};
 use crate::handler::FailureCode;
-use crate::plane::{FaultKind, Outcome, ProduceFault, Sink, Token};
+use crate::plane::outcomes::{Deliver, Outcomes};
+use crate::plane::{FaultKind, ProduceFault, Sink, Token};
 use crate::record::Record;
 use rdkafka::ClientConfig;
 use rdkafka::client::Client;
@@ -23,9 +24,6 @@ use std::time::Duration;
 
 /// How long the report thread waits for an event before it looks whether it is done.
 const REPORT_WAIT: Duration = Duration::from_millis(100);
-
-/// Where outcomes go: the worker they belong to, and what became of its records. Must not block.
-pub type Deliver = Arc<dyn Fn(u8, Vec<Outcome>) + Send + Sync>;
 
 /// The crate's own delivery callback is never used: reports are read as events.
 impl ProducerContext for LogContext {
@@ -146,67 +144,19 @@ impl Shared {
 
     /// Groups the reports of one event by ticket, so that the worker pays once a group.
     fn deliver(&self, reports: &Deliveries, deliver: &Deliver) {
-        let mut groups = Groups::default();
+        let mut outcomes = Outcomes::default();
         let mut count = 0;
         let mut failures = false;
         reports.for_each(|opaque, error| {
             count += 1;
             failures |= error.is_some();
-            groups.add(Token::unpack(opaque), error.map(|code| self.fault(code)));
+            outcomes.add(Token::unpack(opaque), error.map(|code| self.fault(code)));
         });
         if failures && let Some((_, detail)) = native::fatal_error(&self.client) {
             self.die(&detail);
         }
-        groups.send(deliver);
+        outcomes.send(deliver);
         self.outstanding.fetch_sub(count, Ordering::AcqRel);
-    }
-}
-
-/// Outcomes of one event by worker; runs of one ticket are one entry.
-#[derive(Default)]
-struct Groups {
-    by_worker: Vec<(u8, Vec<Outcome>)>,
-}
-
-impl Groups {
-    fn add(&mut self, token: Token, fault: Option<ProduceFault>) {
-        let position = match self.by_worker.iter().position(|(w, _)| *w == token.worker) {
-            Some(position) => position,
-            None => {
-                self.by_worker.push((token.worker, Vec::new()));
-                self.by_worker.len() - 1
-            }
-        };
-        let outcomes = &mut self.by_worker[position].1;
-        match (fault, outcomes.last_mut()) {
-            (
-                None,
-                Some(Outcome::Acked {
-                    ticket,
-                    count,
-                    furthest,
-                }),
-            ) if *ticket == token.ticket => {
-                *count += 1;
-                *furthest = token.distance.max(*furthest);
-            }
-            (None, _) => outcomes.push(Outcome::Acked {
-                ticket: token.ticket,
-                count: 1,
-                furthest: token.distance,
-            }),
-            (Some(fault), _) => outcomes.push(Outcome::Failed {
-                ticket: token.ticket,
-                distance: token.distance,
-                fault,
-            }),
-        }
-    }
-
-    fn send(self, deliver: &Deliver) {
-        for (worker, outcomes) in self.by_worker {
-            deliver(worker, outcomes);
-        }
     }
 }
 
@@ -341,37 +291,5 @@ mod tests {
         for code in world {
             assert_eq!(fault_of(code).kind, FaultKind::World, "{code}");
         }
-    }
-
-    #[test]
-    fn outcomes_of_one_ticket_are_one_entry() {
-        let mut groups = Groups::default();
-        let token = |ticket, distance| Token {
-            worker: 1,
-            ticket,
-            distance,
-        };
-        // Two target partitions answer in an order of their own.
-        groups.add(token(7, 3), None);
-        groups.add(token(7, 1), None);
-        groups.add(token(8, 0), None);
-        assert_eq!(
-            groups.by_worker,
-            vec![(
-                1,
-                vec![
-                    Outcome::Acked {
-                        ticket: 7,
-                        count: 2,
-                        furthest: 3
-                    },
-                    Outcome::Acked {
-                        ticket: 8,
-                        count: 1,
-                        furthest: 0
-                    },
-                ]
-            )]
-        );
     }
 }

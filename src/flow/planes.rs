@@ -29,8 +29,6 @@ pub enum Because {
     Named,
     /// `auto` takes it in this version.
     Auto,
-    /// The native plane does not do this in this version.
-    NotYet,
     /// The native plane cannot serve the cluster.
     Unsuited(Unsuited),
 }
@@ -40,10 +38,7 @@ impl Planes {
     pub fn of(route: &RouteSpec, source: &ClusterSpec, target: &ClusterSpec) -> Self {
         Self {
             fetch: Plane::of(route, source),
-            produce: match Plane::of(route, target) {
-                Plane::Native => Plane::Librdkafka(Because::NotYet),
-                librdkafka => librdkafka,
-            },
+            produce: Plane::of(route, target),
         }
     }
 }
@@ -85,7 +80,6 @@ impl fmt::Display for Because {
         match self {
             Because::Named => f.write_str("data_plane says so"),
             Because::Auto => f.write_str("auto is librdkafka in this version"),
-            Because::NotYet => f.write_str("the native plane does not produce in this version"),
             Because::Unsuited(unsuited) => unsuited.fmt(f),
         }
     }
@@ -113,12 +107,11 @@ mod tests {
         let auto = "librdkafka: auto is librdkafka in this version".to_owned();
         let named = "librdkafka: data_plane says so".to_owned();
         let native = "native: data_plane says so".to_owned();
-        let not_yet = "librdkafka: the native plane does not produce in this version".to_owned();
         assert_eq!(planes("", ""), (auto.clone(), auto.clone()));
         let of_source = ", data_plane: native";
         assert_eq!(planes(of_source, ""), (native.clone(), auto));
         let of_route = "    data_plane: native\n";
-        assert_eq!(planes("", of_route), (native, not_yet));
+        assert_eq!(planes("", of_route), (native.clone(), native));
         let other = "    data_plane: librdkafka\n";
         assert_eq!(planes(of_source, other), (named.clone(), named));
     }

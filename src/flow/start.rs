@@ -4,7 +4,7 @@ use super::lane::{Lane, LaneSpec, Lease};
 use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
 use super::planes::{Plane, Planes};
 use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
-use super::sinks::Sinks;
+use super::sinks::{MakeSink, Sinks};
 use super::stage::Stage;
 use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
 use super::verifier::{self, Verify};
@@ -20,11 +20,13 @@ use crate::client::producer::Producer;
 use crate::client::settings::{self, MemberSettings};
 use crate::config::spec::{ClusterSpec, ListenerSpec, Until, group_name};
 use crate::native::links::Links;
+use crate::native::sink::{self, NativeSink};
 use crate::native::source::Fetching;
 use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crate::plan::Fingerprint;
-use crate::plane::Source;
+use crate::plane::outcomes::Deliver;
+use crate::plane::{Sink, Source};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -114,6 +116,7 @@ fn listener(spec: &FlowSpec, environment: &Environment) -> Option<Arc<dyn Rebala
         ListenerSpec::Registered(name) => environment.listeners.get(name).cloned(),
     }
 }
+
 /// Builds what a flow is made of, and starts its threads.
 fn build(
     spec: FlowSpec,
@@ -154,14 +157,14 @@ fn build(
     parts.start_scout(inquiries, &inboxes, &troubles, until_tx.clone())?;
     parts.start_verifier(questions, &inboxes)?;
     parts.start_keeper(asks, &inboxes, &troubles)?;
-    let sinks = parts.sinks(&inboxes);
-    for seat in seats {
-        match planes.fetch {
-            Plane::Native => {
-                let source = parts.fetching(seat.member)?;
-                parts.start_worker(seat.seat, source, &sinks)?;
-            }
-            Plane::Librdkafka(_) => parts.start_worker(seat.seat, seat.member, &sinks)?,
+    match planes.produce {
+        Plane::Native => {
+            let sinks = parts.native_sinks(&inboxes)?;
+            parts.start_workers(seats, &planes.fetch, &sinks)?;
+        }
+        Plane::Librdkafka(_) => {
+            let sinks = parts.sinks(&inboxes);
+            parts.start_workers(seats, &planes.fetch, &sinks)?;
         }
     }
     Ok(Flow {
@@ -174,6 +177,31 @@ fn build(
         troubles,
         until,
         _until: until_tx,
+    })
+}
+
+/// How the native plane connects to a cluster, and where it begins.
+fn connections(cluster: &ClusterSpec) -> Result<(Manner, Vec<Address>), String> {
+    let security = Security::of(cluster).map_err(|e| e.to_string())?;
+    let manner = Manner {
+        security: Arc::new(security),
+        client: "mirror".into(),
+        patience: CONNECT,
+    };
+    let servers = cluster.bootstrap_servers.iter();
+    let servers = servers.map(|server| server.parse::<Address>());
+    let servers: Result<_, _> = servers.collect();
+    Ok((manner, servers.map_err(|e| e.to_string())?))
+}
+
+/// Outcomes go to the worker that they belong to. It is not woken: outcomes are looked at once a poll, and polls are short
+/// when they matter.
+fn deliver(inboxes: &[Inbox]) -> Deliver {
+    let inboxes = inboxes.to_vec();
+    Arc::new(move |worker: u8, outcomes| {
+        if let Some(inbox) = inboxes.get(usize::from(worker)) {
+            let _ = inbox.notes.send(Note::Outcomes(outcomes));
+        }
     })
 }
 
@@ -236,18 +264,7 @@ impl Parts {
 
     /// The native plane's source: `member` stays in the group, and fetches nothing.
     fn fetching(&self, member: Member) -> Result<Fetching<Member>, String> {
-        let source = &self.spec.source;
-        let security = Security::of(source).map_err(|e| e.to_string())?;
-        let manner = Manner {
-            security: Arc::new(security),
-            client: "mirror".into(),
-            patience: CONNECT,
-        };
-        let servers = source.bootstrap_servers.iter();
-        let servers = servers.map(|server| server.parse::<Address>());
-        let servers: Vec<_> = servers
-            .collect::<Result<_, _>>()
-            .map_err(|e| e.to_string())?;
+        let (manner, servers) = connections(&self.spec.source)?;
         let links = Links::new(manner, servers, self.subject.clone());
         let waker = member.waker();
         let wake = Box::new(move || waker.wake());
@@ -338,29 +355,46 @@ impl Parts {
             self.targets.clone(),
             self.subject.clone(),
         );
-        let inboxes = inboxes.to_vec();
+        let deliver = deliver(inboxes);
         let make = move || {
             let config = settings::producer(
                 &spec.target,
                 spec.route.discovery_interval,
                 targets.batch_bytes(),
             );
-            let inboxes = inboxes.clone();
-            // Not woken: outcomes are looked at once a poll, and polls are short when they matter.
-            let deliver = Arc::new(move |worker: u8, outcomes| {
-                if let Some(inbox) = inboxes.get(usize::from(worker)) {
-                    let _ = inbox.notes.send(Note::Outcomes(outcomes));
-                }
-            });
-            Producer::new(&config, subject.clone(), deliver)
+            Producer::new(&config, subject.clone(), deliver.clone())
         };
-        Arc::new(Sinks::new(
-            self.spec.route.threads.producers.get(),
-            Box::new(make),
-        ))
+        self.slots(Box::new(make))
     }
 
-    fn lane(&self, seat: &Seat) -> Result<Lane<Producer>, String> {
+    /// The same, of the native plane.
+    fn native_sinks(&self, inboxes: &[Inbox]) -> Result<Arc<Sinks<NativeSink>>, String> {
+        let (spec, targets, subject) = (
+            self.spec.clone(),
+            self.targets.clone(),
+            self.subject.clone(),
+        );
+        let (connections, servers) = connections(&spec.target)?;
+        let deliver = deliver(inboxes);
+        let make = move || {
+            let manner = sink::Manner::of(&spec.target, targets.batch_bytes())?;
+            NativeSink::start(
+                servers.clone(),
+                connections.clone(),
+                &manner,
+                subject.clone(),
+                deliver.clone(),
+            )
+        };
+        Ok(self.slots(Box::new(make)))
+    }
+
+    fn slots<K: Sink>(&self, make: MakeSink<K>) -> Arc<Sinks<K>> {
+        let count = self.spec.route.threads.producers.get();
+        Arc::new(Sinks::new(count, make))
+    }
+
+    fn lane<K: Sink>(&self, seat: &Seat) -> Result<Lane<K>, String> {
         let route = &self.spec.route;
         let spec = LaneSpec {
             worker: seat.index,
@@ -371,11 +405,26 @@ impl Parts {
         Ok(Lane::new(spec, Policy::new(&route.policy)?))
     }
 
-    fn start_worker<S: Source + 'static>(
+    fn start_workers<K: Sink>(
+        &self,
+        seats: Vec<Taken>,
+        fetch: &Plane,
+        sinks: &Arc<Sinks<K>>,
+    ) -> Result<(), String> {
+        for Taken { seat, member } in seats {
+            match fetch {
+                Plane::Native => self.start_worker(seat, self.fetching(member)?, sinks)?,
+                Plane::Librdkafka(_) => self.start_worker(seat, member, sinks)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn start_worker<S: Source + 'static, K: Sink>(
         &self,
         seat: Seat,
         source: S,
-        sinks: &Arc<Sinks<Producer>>,
+        sinks: &Arc<Sinks<K>>,
     ) -> Result<(), String> {
         let threads = &self.spec.route.threads;
         let stage = match threads.handlers {

@@ -1,4 +1,4 @@
-//! The native data plane: batches fetched over connections of our own ([`broker`](crate::broker)), read by our own reader
+//! The native data plane: batches fetched and produced over connections of our own ([`broker`](crate::broker)), read and written by ourselves
 //! ([`wire`](crate::wire)), behind the seam of [`plane`](crate::plane).
 //!
 //! Group membership, assignment, commits and administration stay with librdkafka, which is never given a partition to fetch.
@@ -11,6 +11,7 @@
 //! - [`portion`]: what an answer holds, opened batch by batch
 //! - [`lent`]: a record, lent from the bytes it came in
 //! - [`source`]: all of that as a [`plane::Source`](crate::plane::Source)
+//! - [`sink`]: batches written over connections of its own, a [`plane::Sink`](crate::plane::Sink)
 //!
 //! The fetcher is told where to read and says what it read; both sides name the *turn*, the number of that order. A partition
 //! that is paused, moved or let go gets another turn, or none: whatever is still on its way under the old one is nobody's.
@@ -21,6 +22,7 @@ pub mod links;
 pub mod portion;
 pub mod room;
 pub mod session;
+pub mod sink;
 pub mod source;
 pub mod view;
 

@@ -155,7 +155,7 @@ impl Played {
 /// A batch as a broker has it in its log.
 pub fn batch(base: i64, epoch: i32, values: &[&str], codec: Codec) -> Bytes {
     let compression = Compression { codec, level: None };
-    let mut writer = Writer::new(Compressor::new(compression).expect("a codec"));
+    let mut writer = Writer::default();
     let none = crate::record::Headers::Changed(Vec::new());
     for value in values {
         writer.push(&Piece {
@@ -165,17 +165,19 @@ pub fn batch(base: i64, epoch: i32, values: &[&str], codec: Codec) -> Bytes {
             headers: Written::Each(&none),
         });
     }
-    finished(writer, base, epoch)
+    finished(writer, compression, base, epoch)
 }
 
-fn finished(mut writer: Writer, base: i64, epoch: i32) -> Bytes {
+fn finished(mut writer: Writer, compression: Compression, base: i64, epoch: i32) -> Bytes {
     let stamp = Stamp {
         producer_id: -1,
         producer_epoch: -1,
         base_sequence: -1,
     };
     let mut bytes = Vec::new();
-    writer.finish(stamp, &mut bytes).expect("a batch");
+    let mut compressor = Compressor::new(compression).expect("a codec");
+    let finished = writer.finish(&mut compressor, stamp, &mut bytes);
+    finished.expect("a batch");
     bytes[..8].copy_from_slice(&base.to_be_bytes());
     bytes[12..16].copy_from_slice(&epoch.to_be_bytes());
     bytes.into()
@@ -187,7 +189,7 @@ pub fn abort(base: i64, producer: i64) -> Bytes {
         codec: Codec::None,
         level: None,
     };
-    let mut writer = Writer::new(Compressor::new(compression).expect("a codec"));
+    let mut writer = Writer::default();
     let none = crate::record::Headers::Changed(Vec::new());
     writer.push(&Piece {
         timestamp: Some(1000),
@@ -197,7 +199,7 @@ pub fn abort(base: i64, producer: i64) -> Bytes {
         headers: Written::Each(&none),
     });
     let control = 0x30;
-    marked(&finished(writer, base, 0), control, producer)
+    marked(&finished(writer, compression, base, 0), control, producer)
 }
 
 /// The same, of a transaction; with attributes and producer of the test's choice.

@@ -57,8 +57,8 @@ fn codec() -> impl Strategy<Value = Codec> {
 }
 
 fn written(codec: Codec, records: &[Owned]) -> Vec<u8> {
-    let compressor = Compressor::new(Compression { codec, level: None }).expect("a compressor");
-    let mut writer = Writer::new(compressor);
+    let compressor = Compressor::new(Compression { codec, level: None });
+    let mut writer = Writer::default();
     for record in records {
         let headers = Headers::Untouched(&record.headers);
         writer.push(&Piece {
@@ -69,7 +69,9 @@ fn written(codec: Codec, records: &[Owned]) -> Vec<u8> {
         });
     }
     let mut batch = vec![0xee; 3];
-    writer.finish(STAMP, &mut batch).expect("a batch");
+    let mut compressor = compressor.expect("a compressor");
+    let finished = writer.finish(&mut compressor, STAMP, &mut batch);
+    finished.expect("a batch");
     assert_eq!(writer.count(), 0);
     batch.split_off(3)
 }

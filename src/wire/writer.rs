@@ -95,9 +95,9 @@ fn put_field(into: &mut Vec<u8>, field: Option<&[u8]>) {
     }
 }
 
-/// Gathers the records of one batch. What it needs is kept from one batch to the next.
+/// Gathers the records of one batch.
+#[derive(Debug)]
 pub struct Writer {
-    compressor: Compressor,
     body: Vec<u8>,
     count: i32,
     base_timestamp: i64,
@@ -107,18 +107,18 @@ pub struct Writer {
 /// No timestamp.
 const NONE: i64 = -1;
 
-impl Writer {
-    /// One that compresses in this way.
-    pub fn new(compressor: Compressor) -> Self {
+impl Default for Writer {
+    fn default() -> Self {
         Self {
-            compressor,
             body: Vec::new(),
             count: 0,
             base_timestamp: NONE,
             max_timestamp: NONE,
         }
     }
+}
 
+impl Writer {
     /// How many records it holds.
     pub fn count(&self) -> i32 {
         self.count
@@ -161,10 +161,15 @@ impl Writer {
     ///
     /// # Errors
     /// The codec's. Nothing is appended then, and the records are still here.
-    pub fn finish(&mut self, stamp: Stamp, into: &mut Vec<u8>) -> io::Result<()> {
+    pub fn finish(
+        &mut self,
+        compressor: &mut Compressor,
+        stamp: Stamp,
+        into: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let at = into.len();
         into.resize(at + header::LENGTH, 0);
-        let compressed = self.compressor.compress(&self.body, into);
+        let compressed = compressor.compress(&self.body, into);
         let size = compressed.and_then(|()| {
             i32::try_from(into.len() - at - BEFORE_LENGTH).map_err(io::Error::other)
         });
@@ -181,7 +186,7 @@ impl Writer {
         put(&(-1i32).to_be_bytes());
         put(&[super::cut::MAGIC]);
         put(&[0; 4]);
-        put(&self.compressor.codec().number().to_be_bytes());
+        put(&compressor.codec().number().to_be_bytes());
         put(&(self.count - 1).max(0).to_be_bytes());
         put(&self.base_timestamp.to_be_bytes());
         put(&self.max_timestamp.to_be_bytes());

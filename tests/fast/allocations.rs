@@ -135,7 +135,8 @@ fn records_of_a_batch_are_lent_and_written_without_allocations() {
     let records = 200;
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
         let compressor = Compressor::new(Compression { codec, level: None });
-        let mut writer = Writer::new(compressor.expect("a compressor"));
+        let mut compressor = compressor.expect("a compressor");
+        let mut writer = Writer::default();
         let headers = Vec::from([(b"trace".to_vec(), Some(b"1".to_vec()))]);
         let headers = Headers::Untouched(&headers);
         let push = |writer: &mut Writer| {
@@ -154,7 +155,8 @@ fn records_of_a_batch_are_lent_and_written_without_allocations() {
         let mut batch = Vec::new();
         // The first one makes room.
         (0..records).for_each(|_| push(&mut writer));
-        writer.finish(stamp, &mut batch).expect("a batch");
+        let finished = writer.finish(&mut compressor, stamp, &mut batch);
+        finished.expect("a batch");
         let before = ALLOCATIONS.get();
         (0..records).for_each(|_| push(&mut writer));
         assert_eq!(ALLOCATIONS.get() - before, 0, "writing, {}", codec.as_str());

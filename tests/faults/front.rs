@@ -214,6 +214,14 @@ impl State {
     }
 }
 
+impl State {
+    /// Which record the rule for these requests means.
+    fn about(&self, api: ApiKey) -> Option<(&'static str, String)> {
+        let rule = self.rules.iter().find(|rule| rule.api == api)?;
+        rule.about.clone()
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no test holds it")
@@ -355,6 +363,24 @@ pub fn exchange(broker: &TcpStream, frame: &[u8]) -> io::Result<Bytes> {
     answer.ok_or_else(|| io::ErrorKind::ConnectionAborted.into())
 }
 
+/// A request is refused; if one record of it is meant, the other partitions in it are not.
+fn refused(
+    asked: &Asked,
+    error: ResponseError,
+    broker: &TcpStream,
+    shared: &Shared,
+) -> io::Result<Bytes> {
+    let about = shared.lock().about(asked.api);
+    let others = match about {
+        Some((topic, text)) => asked.without(topic, &text)?,
+        None => None,
+    };
+    match others {
+        Some(others) => asked.refused_beside(exchange(broker, &others)?, error),
+        None => asked.refusal(error),
+    }
+}
+
 /// What the client hears of one request; an error ends the connection.
 fn answers(
     asked: &Asked,
@@ -366,7 +392,7 @@ fn answers(
     let done = || shared.done(asked, frame, broker);
     let lost = || Err(io::ErrorKind::ConnectionAborted.into());
     match shared.fate(asked, node) {
-        Some(Fate::Refused(error)) => Ok(vec![asked.refusal(error)?]),
+        Some(Fate::Refused(error)) => Ok(vec![refused(asked, error, broker, shared)?]),
         Some(Fate::DoneAndDenied(error)) => {
             done()?;
             Ok(vec![asked.refusal(error)?])

@@ -13,6 +13,7 @@ use kafka_protocol::messages::offset_commit_response::{
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
 };
 use kafka_protocol::messages::offset_fetch_response::OffsetFetchResponseGroup;
+use kafka_protocol::messages::produce_request::PartitionProduceData;
 use kafka_protocol::messages::produce_response::{PartitionProduceResponse, TopicProduceResponse};
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
@@ -108,16 +109,50 @@ impl Asked {
             return false;
         };
         let topics = asked.topic_data.iter().filter(|t| t.name.as_str() == topic);
-        let partitions = topics.flat_map(|t| &t.partition_data);
-        let batches = partitions.filter_map(|p| p.records.clone());
-        let mut records = batches
-            .filter_map(|mut bytes| RecordBatchDecoder::decode(&mut bytes).ok())
-            .flat_map(|set| set.records);
-        records.any(|record| {
-            let headers = record.headers.values().flatten();
-            let mut places = [&record.key, &record.value].into_iter().flatten();
-            places.any(|bytes| has(bytes, text)) || headers.clone().any(|bytes| has(bytes, text))
-        })
+        let mut partitions = topics.flat_map(|t| &t.partition_data);
+        partitions.any(|partition| brings(partition, text))
+    }
+
+    /// The same request without the partitions to which it brings such a record; `None` if there are no others.
+    pub fn without(&self, topic: &str, text: &str) -> io::Result<Option<Bytes>> {
+        let mut asked: ProduceRequest = self.request()?;
+        for data in &mut asked.topic_data {
+            let is_meant = data.name.as_str() == topic;
+            data.partition_data
+                .retain(|partition| !(is_meant && brings(partition, text)));
+        }
+        asked.topic_data.retain(|t| !t.partition_data.is_empty());
+        match asked.topic_data.is_empty() {
+            true => Ok(None),
+            false => self.asking(&asked).map(Some),
+        }
+    }
+
+    /// The answer to that, with the other partitions refused.
+    pub fn refused_beside(&self, answer: Bytes, error: ResponseError) -> io::Result<Bytes> {
+        let mut told: ProduceResponse = self.answered(answer)?;
+        let refused = refused_produce(&self.request()?, error.code());
+        for mut topic in refused.responses {
+            let Some(same) = told.responses.iter_mut().find(|t| t.name == topic.name) else {
+                told.responses.push(topic);
+                continue;
+            };
+            let is_told = |index| same.partition_responses.iter().any(|p| p.index == index);
+            topic.partition_responses.retain(|p| !is_told(p.index));
+            same.partition_responses
+                .append(&mut topic.partition_responses);
+        }
+        self.answer(&told)
+    }
+
+    fn asking<T: Encodable>(&self, body: &T) -> io::Result<Bytes> {
+        let mut bytes = BytesMut::new();
+        let header = self.api.request_header_version(self.version);
+        self.header
+            .encode(&mut bytes, header)
+            .and_then(|()| body.encode(&mut bytes, self.version))
+            .map_err(invalid)?;
+        Ok(bytes.freeze())
     }
 
     /// What it is in the life of a member.
@@ -173,13 +208,7 @@ impl Asked {
         let asked = asked
             .with_session_timeout_ms(LONGEST)
             .with_rebalance_timeout_ms(LONGEST);
-        let mut bytes = BytesMut::new();
-        let header = self.api.request_header_version(self.version);
-        self.header
-            .encode(&mut bytes, header)
-            .and_then(|()| asked.encode(&mut bytes, self.version))
-            .map_err(invalid)?;
-        Ok(bytes.freeze())
+        self.asking(&asked)
     }
 
     /// What a broker answers that does not do it.
@@ -300,6 +329,22 @@ fn has(bytes: &[u8], text: &str) -> bool {
 fn first_batch(records: &[u8]) -> usize {
     let length = records.get(8..12).and_then(|b| b.try_into().ok());
     length.map_or(0, |b| 12 + i32::from_be_bytes(b) as usize)
+}
+
+/// Whether some record that goes to a partition has this text in it.
+fn brings(partition: &PartitionProduceData, text: &str) -> bool {
+    let decoded = partition
+        .records
+        .clone()
+        .map(|mut bytes| RecordBatchDecoder::decode(&mut bytes));
+    let Some(Ok(set)) = decoded else {
+        return false;
+    };
+    set.records.iter().any(|record| {
+        let headers = record.headers.values().flatten();
+        let mut places = [&record.key, &record.value].into_iter().flatten();
+        places.any(|bytes| has(bytes, text)) || headers.clone().any(|bytes| has(bytes, text))
+    })
 }
 
 fn refused_produce(asked: &ProduceRequest, code: i16) -> ProduceResponse {

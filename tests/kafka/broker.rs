@@ -136,7 +136,8 @@ fn batch(values: &[&str], producer: ProducerId, sequence: i32) -> Vec<u8> {
         codec: Codec::Lz4,
         level: None,
     };
-    let mut writer = Writer::new(Compressor::new(compression).expect("a codec"));
+    let mut compressor = Compressor::new(compression).expect("a codec");
+    let mut writer = Writer::default();
     let none = Headers::Changed(Vec::new());
     for value in values {
         writer.push(&Piece {
@@ -152,7 +153,8 @@ fn batch(values: &[&str], producer: ProducerId, sequence: i32) -> Vec<u8> {
         base_sequence: sequence,
     };
     let mut bytes = Vec::new();
-    writer.finish(stamp, &mut bytes).expect("a batch");
+    let finished = writer.finish(&mut compressor, stamp, &mut bytes);
+    finished.expect("a batch");
     bytes
 }
 

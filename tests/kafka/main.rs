@@ -5,7 +5,7 @@
 //! - `MIRROR_TEST_SHAPES=all` (or some, as `w1,h3`): each test runs with 1, 2 and 4 workers and with 3 handler threads, and not
 //!   only in the few shapes that it names
 //! - `MIRROR_TEST_KILLS=10`: kills and signals in a row; `MIRROR_TEST_OUTAGE=60`: seconds for which a target is away
-//! - `MIRROR_TEST_DATA_PLANE=native`: flows that run within a test, and programs that it starts, fetch by the native data plane
+//! - `MIRROR_TEST_DATA_PLANE=native`: flows that run within a test, and programs that it starts, fetch and produce by the native data plane
 //! - `MIRROR_TEST_RECORDS`: records of the plain copy, 200,000 unless said otherwise
 
 mod support;

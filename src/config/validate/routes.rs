@@ -105,6 +105,7 @@ impl<'r> Route<'r, '_> {
         let sources = self.ends("source", self.raw.source.clone());
         let targets = self.ends("target", self.raw.target.clone());
         self.suited(sources.as_deref());
+        self.suited(targets.as_deref());
         self.writable(targets.as_deref());
         let topics = self.raw.topics.take();
         let topics = topics.and_then(|t| topics::read(&t, &self.at, self.check));
@@ -191,16 +192,16 @@ impl<'r> Route<'r, '_> {
         promise.report(steps, &self.at, self.check);
     }
 
-    /// The clusters at one end. `None` if one of them is unknown, unsound or named twice.
-    /// Whether the native plane can serve the sources, if it is asked for here.
-    fn suited(&mut self, sources: Option<&[Arc<ClusterSpec>]>) {
+    /// Whether the native plane can serve the clusters at one end, if it is asked for here.
+    fn suited(&mut self, clusters: Option<&[Arc<ClusterSpec>]>) {
         if self.raw.data_plane == Some(RawDataPlane::Native) {
-            for cluster in sources.unwrap_or_default() {
+            for cluster in clusters.unwrap_or_default() {
                 clusters::suits(cluster, &self.at, self.check);
             }
         }
     }
 
+    /// The clusters at one end. `None` if one of them is unknown, unsound or named twice.
     fn ends(&mut self, end: &str, names: Option<OneOrMany>) -> Option<Vec<Arc<ClusterSpec>>> {
         let names = names?;
         let at = pointer::child(&self.at, end);

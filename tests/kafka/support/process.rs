@@ -23,6 +23,7 @@ pub fn cluster(bootstrap: &str) -> Value {
     json!({
         "bootstrap_servers": servers,
         "properties": { "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000 },
+        "data_plane": std::env::var("MIRROR_TEST_DATA_PLANE").unwrap_or_else(|_| "auto".to_owned()),
     })
 }
 
@@ -34,7 +35,6 @@ pub fn route(source: &str, target: &str, topics: &str) -> Value {
         "topics": { "include": [topics] },
         "commit_interval": "1s",
         "discovery_interval": "1s",
-        "data_plane": std::env::var("MIRROR_TEST_DATA_PLANE").unwrap_or_else(|_| "auto".to_owned()),
     })
 }
 

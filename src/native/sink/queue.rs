@@ -1,0 +1,296 @@
+//! What is on its way to one target partition.
+//!
+//! ```text
+//! push → gathered records → numbered batches, at most five sent → acknowledged
+//!                                    ↑ waiting, to be sent again  │
+//!                                    └────────────────────────────┘
+//! ```
+//!
+//! A batch has its sequence numbers from the moment it is sent first, and is sent again as the same bytes: that is how the
+//! broker knows it (KIP-98). Its numbers follow those of the batch before, so that whatever arrives in another order is
+//! refused, and what arrives twice is recognised.
+
+use crate::plane::Token;
+use crate::record::Record;
+use crate::wire::codec::Compressor;
+use crate::wire::header::Stamp;
+use crate::wire::writer::{Piece, Writer};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+/// How many batches a broker remembers of a producer (KIP-98): what is sent again is recognised as long as it is one of them.
+const REMEMBERED: u64 = 5;
+
+/// What is on its way to one partition.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Without numbers yet; only the last one takes more.
+    gathered: VecDeque<Gathered>,
+    /// With numbers, in their order: first those that were sent, then those that wait.
+    numbered: VecDeque<Numbered>,
+    /// Some were refused for now: all answers are awaited before the first of them is sent again.
+    is_recovering: bool,
+    /// The broker has a batch of this producer.
+    is_known: bool,
+    next_sequence: i32,
+    next_batch: u64,
+}
+
+/// Records that become one batch.
+#[derive(Debug)]
+struct Gathered {
+    records: Writer,
+    tokens: Vec<Token>,
+    since: Instant,
+}
+
+/// A batch with its numbers.
+#[derive(Debug)]
+struct Numbered {
+    /// Which batch of the producer it is.
+    batch: u64,
+    first_sequence: i32,
+    bytes: Bytes,
+    tokens: Vec<Token>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On its way; an answer, or the end of its connection, follows.
+    Sent,
+    /// To be sent, again.
+    Waiting,
+}
+
+/// Whether the sender has to hear of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pushed {
+    /// The first one of a batch, or one that fills it.
+    Telling,
+    /// One among others.
+    Silent,
+}
+
+/// A batch to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    /// The number of its first record.
+    pub(super) first_sequence: i32,
+    /// As it stands on the wire.
+    pub(super) bytes: Bytes,
+}
+
+/// What an answer means for the order of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// One before it is not acknowledged yet.
+    Behind,
+    /// It is the first.
+    First,
+    /// It is not known: its outcome was told before.
+    Unknown,
+}
+
+impl Queue {
+    /// Gathers a record.
+    pub(super) fn push(
+        &mut self,
+        record: &Record<'_>,
+        token: Token,
+        batch_bytes: usize,
+        now: Instant,
+    ) -> Pushed {
+        let begins = match self.gathered.back() {
+            Some(last) => last.is_full(batch_bytes),
+            None => true,
+        };
+        if begins {
+            self.gathered.push_back(Gathered {
+                records: Writer::default(),
+                tokens: Vec::new(),
+                since: now,
+            });
+        }
+        let Some(last) = self.gathered.back_mut() else {
+            return Pushed::Silent;
+        };
+        last.records.push(&Piece::of(record));
+        last.tokens.push(token);
+        match begins || last.is_full(batch_bytes) {
+            true => Pushed::Telling,
+            false => Pushed::Silent,
+        }
+    }
+
+    /// The next batch to be sent, if one may be; it counts as sent. Records that are not a full batch go if they were begun
+    /// at `begun` or before.
+    ///
+    /// # Errors
+    /// The codec's; nothing has changed then.
+    pub(super) fn next(
+        &mut self,
+        begun: Instant,
+        batch_bytes: usize,
+        producer: Stamp,
+        compressor: &mut Compressor,
+    ) -> io::Result<Option<Outgoing>> {
+        let sent = self.sent();
+        if self.is_recovering && sent > 0 {
+            return Ok(None);
+        }
+        self.is_recovering = false;
+        let none_waits = self.numbered.len() == sent;
+        if none_waits
+            && !(self.may_begin() && self.number(begun, batch_bytes, producer, compressor)?)
+        {
+            return Ok(None);
+        }
+        Ok(self.numbered.get_mut(sent).map(|batch| {
+            batch.state = State::Sent;
+            Outgoing {
+                first_sequence: batch.first_sequence,
+                bytes: batch.bytes.clone(),
+            }
+        }))
+    }
+
+    /// Whether another batch may go out behind the first one that has not arrived for certain. The broker has to know that
+    /// one when it comes again, so no more go out than it remembers. And a broker that knows nothing of a producer takes
+    /// whatever number comes first: if it refused the first batch for now and took the second, the first would come behind it.
+    fn may_begin(&self) -> bool {
+        let most = match self.is_known {
+            true => REMEMBERED,
+            false => 1,
+        };
+        let first = self.numbered.front().map(|first| first.batch);
+        first.is_none_or(|first| self.next_batch < first + most)
+    }
+
+    /// Makes a batch of the records gathered first, if they are ripe.
+    fn number(
+        &mut self,
+        begun: Instant,
+        batch_bytes: usize,
+        producer: Stamp,
+        compressor: &mut Compressor,
+    ) -> io::Result<bool> {
+        let others = self.gathered.len() > 1;
+        let Some(first) = self.gathered.front_mut() else {
+            return Ok(false);
+        };
+        // Another one behind it means that it takes no more.
+        let is_ripe = others || first.is_full(batch_bytes) || first.since <= begun;
+        if !is_ripe {
+            return Ok(false);
+        }
+        let count = first.records.count();
+        let mut bytes = Vec::new();
+        let stamp = Stamp {
+            base_sequence: self.next_sequence,
+            ..producer
+        };
+        first.records.finish(compressor, stamp, &mut bytes)?;
+        let tokens = std::mem::take(&mut first.tokens);
+        self.gathered.pop_front();
+        self.numbered.push_back(Numbered {
+            batch: self.next_batch,
+            first_sequence: self.next_sequence,
+            bytes: bytes.into(),
+            tokens,
+            state: State::Waiting,
+        });
+        self.next_sequence = after(self.next_sequence, count);
+        self.next_batch += 1;
+        Ok(true)
+    }
+
+    /// When the records gathered last were begun, if there are any.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.gathered.front().map(|first| first.since)
+    }
+
+    /// Nothing is on its way, or about to be.
+    pub(super) fn is_idle(&self) -> bool {
+        self.gathered.is_empty() && self.numbered.is_empty()
+    }
+
+    /// How many batches are on their way.
+    fn sent(&self) -> usize {
+        let sent = |batch: &&Numbered| batch.state == State::Sent;
+        self.numbered.iter().filter(sent).count()
+    }
+
+    fn position(&self, first_sequence: i32) -> Option<usize> {
+        let named =
+            |batch: &Numbered| batch.first_sequence == first_sequence && batch.state == State::Sent;
+        self.numbered.iter().position(named)
+    }
+
+    /// Where a batch that was sent stands.
+    pub(super) fn standing(&self, first_sequence: i32) -> Standing {
+        match self.position(first_sequence) {
+            Some(0) => Standing::First,
+            Some(_) => Standing::Behind,
+            None => Standing::Unknown,
+        }
+    }
+
+    /// A batch that was sent has arrived: the tokens of its records.
+    pub(super) fn acknowledge(&mut self, first_sequence: i32) -> Vec<Token> {
+        self.is_known = true;
+        self.settle(first_sequence)
+    }
+
+    /// A batch that was sent is done with: the tokens of its records.
+    pub(super) fn settle(&mut self, first_sequence: i32) -> Vec<Token> {
+        let position = self.position(first_sequence);
+        let batch = position.and_then(|position| self.numbered.remove(position));
+        batch.map(|batch| batch.tokens).unwrap_or_default()
+    }
+
+    /// A batch that was sent has to be sent again, and with it all those behind it.
+    pub(super) fn again(&mut self, first_sequence: i32) {
+        if let Some(position) = self.position(first_sequence)
+            && let Some(batch) = self.numbered.get_mut(position)
+        {
+            batch.state = State::Waiting;
+            self.is_recovering = true;
+        }
+    }
+
+    /// What is not on its way is thrown away: the tokens of its records.
+    pub(super) fn drop_unsent(&mut self) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        self.numbered.retain_mut(|batch| {
+            let stays = batch.state == State::Sent;
+            if !stays {
+                tokens.append(&mut batch.tokens);
+            }
+            stays
+        });
+        tokens.extend(self.gathered.drain(..).flat_map(|g| g.tokens));
+        tokens
+    }
+
+    /// Everything is thrown away, whatever becomes of what is on its way.
+    pub(super) fn drop_all(&mut self) -> Vec<Token> {
+        let mut tokens: Vec<Token> = self.numbered.drain(..).flat_map(|n| n.tokens).collect();
+        tokens.extend(self.gathered.drain(..).flat_map(|g| g.tokens));
+        tokens
+    }
+}
+
+impl Gathered {
+    fn is_full(&self, batch_bytes: usize) -> bool {
+        self.records.size() >= batch_bytes
+    }
+}
+
+/// The number after `count` records from `sequence` on: they begin again at 0 after the largest.
+fn after(sequence: i32, count: i32) -> i32 {
+    let next = i64::from(sequence) + i64::from(count);
+    i32::try_from(next % (i64::from(i32::MAX) + 1)).unwrap_or(0)
+}
