@@ -76,11 +76,11 @@ impl Load {
         topic::delete(target, topic);
     }
 
-    /// A file with one route for this load; each run has a group and a target topic of its own.
-    pub fn route(&self, source: &str, target: &str, run: usize) -> String {
+    /// A file with one route for this load on a data plane; each run has a group and a target topic of its own.
+    pub fn route(&self, source: &str, target: &str, plane: &str, run: usize) -> String {
         format!(
             "version: 1\nclusters:\n  source: {{ bootstrap_servers: ['{source}'] }}\n  target:\n    bootstrap_servers: ['{target}']\n    properties: {{ compression.type: {codec}, linger.ms: 50 }}\n\
-             admin: {{ listen: 127.0.0.1:0 }}\nreload: {{ watch: false }}\nroutes:\n  run-{run}:\n    source: source\n    target: target\n    topics: {{ include: ['{topic}'] }}\n    handlers:\n      - rename: {{ topic: '{topic}-mirror-{run}' }}\n",
+             admin: {{ listen: 127.0.0.1:0 }}\nreload: {{ watch: false }}\nroutes:\n  {plane}-{run}:\n    source: source\n    target: target\n    data_plane: {plane}\n    topics: {{ include: ['{topic}'] }}\n    handlers:\n      - rename: {{ topic: '{topic}-{plane}-{run}' }}\n",
             codec = self.codec,
             topic = self.topic,
         )

@@ -1,4 +1,4 @@
-//! What a record costs: CPU of the replicating process, `mirror` against a bare consume→produce loop
+//! What a record costs: CPU of the replicating process, `mirror` on either data plane against a bare consume→produce loop
 //! of the same client version, on the same brokers, in turn. Run with `make bench`.
 //!
 //! Ratios in one run and medians are what counts; absolute figures depend on the machine. Each
@@ -16,6 +16,8 @@ use std::process::{Command, Stdio};
 
 /// Runs of each contender per load.
 const RUNS: usize = 3;
+/// The data planes of `mirror`.
+const PLANES: [&str; 2] = ["librdkafka", "native"];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -29,7 +31,7 @@ fn main() {
     let c2 = |name| Cluster::builder(name).jvm_arg("-XX:TieredStopAtLevel=4");
     let [source, target] = start_all([c2("source"), c2("target")]).expect("two clusters");
     println!(
-        "{:<34} {:<8} {:>6} {:>8} {:>9} {:>8} {:>7}",
+        "{:<34} {:<10} {:>6} {:>8} {:>9} {:>8} {:>7}",
         "load", "who", "cpu s", "µs/rec", "MB/s wall", "RSS MB", "ratio"
     );
     for load in Load::all(scale) {
@@ -40,7 +42,7 @@ fn main() {
 
 fn compare(load: &Load, source: &str, target: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    let (mut bare, mut ours) = (Vec::new(), PLANES.map(|_| Vec::new()));
     for run in 0..RUNS {
         load.empty_target(target, &format!("{}-bare-{run}", load.topic));
         bare.push(measure(
@@ -54,16 +56,20 @@ fn compare(load: &Load, source: &str, target: &str) {
                 load.codec,
             ]),
         ));
-        let file = folder.path().join(format!("{run}.yaml"));
-        std::fs::write(&file, load.route(source, target, run)).expect("the file");
-        ours.push(measure(mirror(&file)));
-        for who in ["bare", "mirror"] {
+        for (plane, costs) in PLANES.into_iter().zip(&mut ours) {
+            let file = folder.path().join(format!("{plane}-{run}.yaml"));
+            std::fs::write(&file, load.route(source, target, plane, run)).expect("the file");
+            costs.push(measure(mirror(&file)));
+        }
+        for who in ["bare"].into_iter().chain(PLANES) {
             load.delete_target(target, &format!("{}-{who}-{run}", load.topic));
         }
     }
     let median_bare = median(&bare);
     show(load, "bare", &bare, median_bare);
-    show(load, "mirror", &ours, median_bare);
+    for (plane, costs) in PLANES.into_iter().zip(&ours) {
+        show(load, plane, costs, median_bare);
+    }
 }
 
 fn mirror(file: &Path) -> &'static mut Command {
@@ -139,7 +145,7 @@ fn show(load: &Load, who: &str, costs: &[Cost], against: f64) {
     let rss = costs.iter().map(|c| c.rss_mb).max().unwrap_or(0);
     let megabytes = load.records as f64 * load.bytes as f64 / 1e6;
     println!(
-        "{:<34} {:<8} {:>6.2} {:>8.2} {:>9.0} {:>8} {:>7.2}",
+        "{:<34} {:<10} {:>6.2} {:>8.2} {:>9.0} {:>8} {:>7.2}",
         load.name,
         who,
         cpu,

@@ -128,6 +128,11 @@ impl Connection {
         &self.broker
     }
 
+    /// Whether it has ended: nothing more is taken.
+    pub fn has_ended(&self) -> bool {
+        self.out.is_closed()
+    }
+
     /// When the broker wants a new connection, if it does: it closes this one some time after (KIP-368).
     pub fn session_ends(&self) -> Option<Instant> {
         self.session

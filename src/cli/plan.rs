@@ -106,9 +106,15 @@ fn against_process(
         "/api/v1/plan",
     );
     // Nobody to compare with is no reason to keep a mistake to ourselves.
-    let answer = answer.map_err(|unasked| match named.is_empty() {
-        true => unasked,
-        false => load(request.files, color, program).err().unwrap_or(unasked),
+    let answer = answer.map_err(|unasked| {
+        let broken = match named.is_empty() {
+            true => None,
+            false => load(request.files, color, program).err(),
+        };
+        if broken.is_none() && unasked == Exit::Unreachable {
+            text::err("to compare with a file instead of a process: --against FILE");
+        }
+        broken.unwrap_or(unasked)
     })?;
     if let Ok(page) = serde_json::from_str::<PlanPage>(&answer.body) {
         return Ok(page);

@@ -102,7 +102,8 @@ fn read_reports(shared: &Arc<Shared>, deliver: &Deliver) {
                 facility,
                 line,
             }) => write_log(&shared.subject, level, &facility, &line),
-            Some(_) | None => {}
+            Some(_) => {}
+            None => shared.let_go(),
         }
         let retired = shared.retired.load(Ordering::Acquire)
             && shared.outstanding.load(Ordering::Acquire) == 0;
@@ -123,6 +124,14 @@ impl Shared {
         if self.door.shut() {
             tracing::warn!(event = "producer_fatal", subject = %self.subject, detail,
                 "the producer handle is replaced; partitions with records in it go back to their watermark");
+        }
+    }
+
+    /// A dead handle sends nothing any more. What comes back to its queue after its death, on its way behind the record that
+    /// it died of, it would keep without a word (seen with batches of one record).
+    fn let_go(&self) {
+        if !self.door.is_open() && self.outstanding.load(Ordering::Acquire) > 0 {
+            native::purge_queued(&self.client);
         }
     }
 

@@ -289,24 +289,43 @@ pub fn reader(cluster: &ClusterSpec, group: &str, isolation: Isolation) -> Clien
     config
 }
 
-/// Settings of an idempotent producer whose batches hold at most `batch_bytes`.
+/// What a producer puts into one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batching {
+    /// Records up to so many bytes.
+    UpTo(u64),
+    /// One record.
+    Alone,
+}
+
+/// Settings of an idempotent producer with such batches.
 pub fn producer(
     cluster: &ClusterSpec,
     discovery_interval: Duration,
-    batch_bytes: u64,
+    batching: Batching,
 ) -> ClientConfig {
     let mut config = common(cluster);
     let refresh = discovery_interval.as_millis().clamp(1000, 5000).to_string();
     default(&mut config, cluster, "linger.ms", "20");
     default(&mut config, cluster, "batch.num.messages", "100000");
     default(&mut config, cluster, "compression.type", "lz4");
-    default(&mut config, cluster, "batch.size", &batch_bytes.to_string());
+    let in_flight = match batching {
+        Batching::UpTo(bytes) => {
+            default(&mut config, cluster, "batch.size", &bytes.to_string());
+            "5"
+        }
+        Batching::Alone => {
+            config.set("batch.num.messages", "1").set("linger.ms", "0");
+            // What would be on its way behind a refused one has a gap before it.
+            "1"
+        }
+    };
     config
         .set("enable.idempotence", "true")
         .set("enable.gapless.guarantee", "true")
         .set("acks", "all")
         // The broker decides what is too large, not the client (B074).
-        .set("max.in.flight.requests.per.connection", "5")
+        .set("max.in.flight.requests.per.connection", in_flight)
         .set("message.max.bytes", "1000000000")
         .set("message.timeout.ms", "0")
         // Our own budget bounds what is queued, so that a full queue cannot reorder (B061).

@@ -8,7 +8,17 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Makes a producer.
-pub(crate) type MakeSink<K> = Box<dyn Fn() -> Result<K, String> + Send + Sync>;
+pub(crate) type MakeSink<K> = Box<dyn Fn(Purpose) -> Result<K, String> + Send + Sync>;
+
+/// What a producer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Records in large batches.
+    Flow,
+    /// Suspects, each in a batch of its own: a refusal names no record, and what another partition sends to the same place
+    /// at the same time would be blamed as well.
+    Quarantine,
+}
 
 /// The producers of a flow.
 pub(crate) struct Sinks<K> {
@@ -30,15 +40,19 @@ impl<K: Sink> Sinks<K> {
     pub(crate) fn of(&self, partition: &TopicPartition) -> Result<Arc<K>, String> {
         let slot = &self.slots[spread(partition, self.slots.len())];
         let mut sink = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        self.usable(&mut sink)
+        self.usable(&mut sink, Purpose::Flow)
     }
 
     /// The same for a producer that a worker keeps for itself.
-    pub(crate) fn usable(&self, sink: &mut Option<Arc<K>>) -> Result<Arc<K>, String> {
+    pub(crate) fn quarantine(&self, sink: &mut Option<Arc<K>>) -> Result<Arc<K>, String> {
+        self.usable(sink, Purpose::Quarantine)
+    }
+
+    fn usable(&self, sink: &mut Option<Arc<K>>, purpose: Purpose) -> Result<Arc<K>, String> {
         match sink {
             Some(sink) if sink.is_usable() => Ok(sink.clone()),
             _ => {
-                let made = Arc::new((self.make)()?);
+                let made = Arc::new((self.make)(purpose)?);
                 *sink = Some(made.clone());
                 Ok(made)
             }

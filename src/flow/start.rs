@@ -4,7 +4,7 @@ use super::lane::{Lane, LaneSpec, Lease};
 use super::listener::{Announced, Announcer, ExecListener, LogListener, RebalanceListener};
 use super::planes::{Plane, Planes};
 use super::scout::{Finding, Inquiry, Scout, ScoutSpec};
-use super::sinks::{MakeSink, Sinks};
+use super::sinks::{MakeSink, Purpose, Sinks};
 use super::stage::Stage;
 use super::target::{Ask, KeeperSpec, TargetView, TopicKeeper};
 use super::verifier::{self, Verify};
@@ -17,7 +17,7 @@ use crate::broker::security::Security;
 use crate::client::admin::Observer;
 use crate::client::consumer::Member;
 use crate::client::producer::Producer;
-use crate::client::settings::{self, MemberSettings};
+use crate::client::settings::{self, Batching, MemberSettings};
 use crate::config::spec::{ClusterSpec, ListenerSpec, Until, group_name};
 use crate::native::links::Links;
 use crate::native::sink::{self, NativeSink};
@@ -356,12 +356,12 @@ impl Parts {
             self.subject.clone(),
         );
         let deliver = deliver(inboxes);
-        let make = move || {
-            let config = settings::producer(
-                &spec.target,
-                spec.route.discovery_interval,
-                targets.batch_bytes(),
-            );
+        let make = move |purpose| {
+            let batching = match purpose {
+                Purpose::Flow => Batching::UpTo(targets.batch_bytes()),
+                Purpose::Quarantine => Batching::Alone,
+            };
+            let config = settings::producer(&spec.target, spec.route.discovery_interval, batching);
             Producer::new(&config, subject.clone(), deliver.clone())
         };
         self.slots(Box::new(make))
@@ -376,8 +376,11 @@ impl Parts {
         );
         let (connections, servers) = connections(&spec.target)?;
         let deliver = deliver(inboxes);
-        let make = move || {
-            let manner = sink::Manner::of(&spec.target, targets.batch_bytes())?;
+        let make = move |purpose| {
+            let mut manner = sink::Manner::of(&spec.target, targets.batch_bytes())?;
+            if purpose == Purpose::Quarantine {
+                manner = manner.alone();
+            }
             NativeSink::start(
                 servers.clone(),
                 connections.clone(),

@@ -151,7 +151,9 @@ impl Links {
             LinkState::Waiting(until) => *until <= now || link.address != address,
             LinkState::Open(connection) => {
                 let session = connection.session_ends();
-                link.address != address
+                // A broker ends those on which nothing is asked for a while (`connections.max.idle.ms`).
+                connection.has_ended()
+                    || link.address != address
                     || session.is_some_and(|end| end <= now + BEFORE_SESSION_END)
             }
         };

@@ -65,7 +65,7 @@ const SNAPPY_NAME: usize = 8;
 /// Bytes of a block before it is compressed, as snappy-java has them.
 const SNAPPY_BLOCK: usize = 32 * 1024;
 
-/// Decompresses; what it needs is kept from one batch to the next.
+/// Decompresses; what Snappy needs is kept from one batch to the next.
 pub struct Decompressor {
     snappy: snap::raw::Decoder,
 }
@@ -175,7 +175,7 @@ pub struct Compression {
     pub level: Option<i32>,
 }
 
-/// Compresses; what it needs is kept from one batch to the next.
+/// Compresses; what Zstandard and Snappy need is kept from one batch to the next.
 pub struct Compressor {
     compression: Compression,
     zstd: Option<zstd::bulk::Compressor<'static>>,

@@ -1,6 +1,6 @@
 //! Makes a batch of records.
 
-use super::codec::Compressor;
+use super::codec::{Codec, Compressor};
 use super::cursor::{put_varint, varint_size};
 use super::cut::BEFORE_LENGTH;
 use super::header::{self, Stamp};
@@ -32,6 +32,14 @@ pub enum Written<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// Bytes that it takes in a batch at most.
+    pub fn most(&self) -> usize {
+        /// Lengths, deltas and the number of headers, each as long as it can be.
+        const NUMBERS: usize = 48;
+        let size = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len);
+        NUMBERS + size(self.key) + size(self.value) + self.headers.size()
+    }
+
     /// What a record is by now.
     pub fn of(record: &'a Record<'a>) -> Self {
         Self {
@@ -170,6 +178,13 @@ impl Writer {
         let at = into.len();
         into.resize(at + header::LENGTH, 0);
         let compressed = compressor.compress(&self.body, into);
+        let mut codec = compressor.codec();
+        // What a codec makes larger goes as it is: the target would refuse a record that it takes.
+        if compressed.is_ok() && into.len() - at - header::LENGTH >= self.body.len() {
+            into.truncate(at + header::LENGTH);
+            into.extend_from_slice(&self.body);
+            codec = Codec::None;
+        }
         let size = compressed.and_then(|()| {
             i32::try_from(into.len() - at - BEFORE_LENGTH).map_err(io::Error::other)
         });
@@ -186,7 +201,7 @@ impl Writer {
         put(&(-1i32).to_be_bytes());
         put(&[super::cut::MAGIC]);
         put(&[0; 4]);
-        put(&compressor.codec().number().to_be_bytes());
+        put(&codec.number().to_be_bytes());
         put(&(self.count - 1).max(0).to_be_bytes());
         put(&self.base_timestamp.to_be_bytes());
         put(&self.max_timestamp.to_be_bytes());

@@ -584,6 +584,35 @@ fn refused(error: E, on_error: OnError, what: &str) -> u64 {
     rig.is_right(what)
 }
 
+/// The same where the records of both partitions go to one: while the one that is refused is searched for, another that goes
+/// there at the same time is not blamed.
+fn refused_beside(error: E, what: &str) -> u64 {
+    let mut rig = Rig::new(&format!(
+        "{}    partitions: {{ fixed: 0 }}\n",
+        OnError::Skip.of_route()
+    ));
+    rig.write(5);
+    let at = rig.write_refused(0);
+    let front = rig.front(Side::Target);
+    front.rule_about(TOPIC, mark(0, at), Fate::Refused(error));
+    rig.write(5);
+    rig.start();
+    rig.copies(what);
+    assert_eq!(rig.skipped(), 1, "{what}");
+    rig.stops(what);
+    0
+}
+
+#[test]
+fn a_record_that_is_refused_takes_none_of_another_partition_along() {
+    let errors = [E::MessageTooLarge, E::InvalidRecord, E::InvalidTimestamp];
+    let cases = errors.into_iter().map(|error| {
+        let name = format!("{error:?}, two into one");
+        case(&name, move |what| refused_beside(error, what))
+    });
+    run_all(cases.collect());
+}
+
 #[test]
 fn a_record_that_is_refused_is_named_and_no_other() {
     let errors = [E::MessageTooLarge, E::InvalidRecord, E::InvalidTimestamp];

@@ -135,15 +135,23 @@ fn copy_headers(headers: &Headers<'_>) -> *mut sys::rd_kafka_headers_t {
 
 /// Throws away what `producer` has queued and in flight; each record still gets its report.
 pub fn purge(producer: &impl Handle) {
+    throw_away(
+        producer,
+        sys::RD_KAFKA_PURGE_F_QUEUE | sys::RD_KAFKA_PURGE_F_INFLIGHT,
+    );
+}
+
+/// The same, but for what is in flight.
+pub fn purge_queued(producer: &impl Handle) {
+    throw_away(producer, sys::RD_KAFKA_PURGE_F_QUEUE);
+}
+
+fn throw_away(producer: &impl Handle, what: c_int) {
+    // Not waiting for the brokers' threads: poll loops call this.
+    let flags = what | sys::RD_KAFKA_PURGE_F_NON_BLOCKING;
     // SAFETY: the handle is live.
     unsafe {
-        sys::rd_kafka_purge(
-            producer.handle(),
-            // Not waiting for the brokers' threads: poll loops call this.
-            (sys::RD_KAFKA_PURGE_F_QUEUE
-                | sys::RD_KAFKA_PURGE_F_INFLIGHT
-                | sys::RD_KAFKA_PURGE_F_NON_BLOCKING) as c_int,
-        );
+        sys::rd_kafka_purge(producer.handle(), flags);
     }
 }
 

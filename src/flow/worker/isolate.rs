@@ -104,7 +104,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn quarantine_sink(&mut self) -> Result<Arc<K>, String> {
-        self.sinks.usable(&mut self.quarantine)
+        self.sinks.quarantine(&mut self.quarantine)
     }
 
     /// If the settled batch was one record that stood alone as the culprit, `on_error` decides here.

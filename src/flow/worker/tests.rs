@@ -391,7 +391,7 @@ fn stand_with(
         verifier,
         keeper: unbounded().0,
         targets: targets.clone(),
-        sinks: Arc::new(Sinks::new(1, Box::new(move || Ok(FakeSink(made.clone()))))),
+        sinks: Arc::new(Sinks::new(1, Box::new(move |_| Ok(FakeSink(made.clone()))))),
         stage,
         isolation_lane: lane(),
         lease: lease.clone(),

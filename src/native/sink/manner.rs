@@ -22,7 +22,8 @@ pub struct Manner {
 
 impl Manner {
     /// By the properties `batch.size`, `linger.ms`, `compression.type` and `compression.level`, and their other names;
-    /// `batch_bytes` is for a cluster that does not say.
+    /// `batch_bytes` is what the
+    /// target takes at most.
     ///
     /// # Errors
     /// A value that is none, in words.
@@ -30,7 +31,9 @@ impl Manner {
         let said = Said(cluster);
         let linger = said.number::<f64>(&["linger.ms", "queue.buffering.max.ms"])?;
         let level = said.number::<i32>(&["compression.level"])?;
+        // What the target takes at most wins over what the user wants.
         let bytes = said.number::<u64>(&["batch.size"])?.unwrap_or(batch_bytes);
+        let bytes = bytes.min(batch_bytes);
         Ok(Self {
             batch_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
             linger: linger.map_or(LINGER, |ms| {
@@ -42,6 +45,17 @@ impl Manner {
                 level: level.filter(|level| *level != -1),
             },
         })
+    }
+}
+
+impl Manner {
+    /// The same with each record in a batch of its own, at once.
+    pub fn alone(self) -> Self {
+        Self {
+            batch_bytes: 0,
+            linger: Duration::ZERO,
+            ..self
+        }
     }
 }
 
@@ -110,10 +124,10 @@ mod tests {
         };
         assert_eq!(manner(""), Ok(plain));
         let said = manner(
-            "linger.ms: '0.5', batch.size: 2000, compression.type: zstd, compression.level: 5",
+            "linger.ms: '0.5', batch.size: 500, compression.type: zstd, compression.level: 5",
         );
         let wanted = Manner {
-            batch_bytes: 2000,
+            batch_bytes: 500,
             linger: Duration::from_micros(500),
             compression: Compression {
                 codec: Codec::Zstd,

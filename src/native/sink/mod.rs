@@ -7,7 +7,7 @@
 //! - [`sender`]: batches out, answers in
 //! - [`verdict`]: what an answer means
 //!
-//! Enqueueing is done by the one thread that owns the source partition, and never waits. The order of a target partition
+//! Enqueueing is done by the one thread that owns the source partition, and waits for no broker. The order of a target partition
 //! is that of its queue; a batch that is not taken ends the whole producer, so that nothing can overtake what was behind it
 //! (`engine.md` rule 4). What is sent and not answered when it ends is waited for, unless it is purged.
 
@@ -95,8 +95,12 @@ impl Sink for NativeSink {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
-        let target = topic.partition(&self.targets, partition)?;
-        let taken = self.targets.push(&target, record, token);
+        let index = usize::try_from(partition)
+            .map_err(|_| verdict::worlds(format!("partition {partition}")))?;
+        topic.know(&self.targets, index, partition);
+        let known = topic.known.borrow();
+        let target = known.get(index).and_then(Option::as_ref);
+        let taken = target.and_then(|target| self.targets.push(target, record, token));
         taken.ok_or_else(verdict::collateral)
     }
 
@@ -110,17 +114,20 @@ impl Sink for NativeSink {
 }
 
 impl NativeTopic {
-    fn partition(&self, of: &Targets, partition: i32) -> Result<Arc<Target>, ProduceFault> {
-        let index = usize::try_from(partition)
-            .map_err(|_| verdict::worlds(format!("partition {partition}")))?;
+    /// Looks a partition up that was not written to before.
+    fn know(&self, of: &Targets, index: usize, partition: i32) {
+        let is_known =
+            |known: &[Option<Arc<Target>>]| known.get(index).is_some_and(Option::is_some);
+        if is_known(&self.known.borrow()) {
+            return;
+        }
         let mut known = self.known.borrow_mut();
         if known.len() <= index {
             known.resize(index + 1, None);
         }
-        let slot = &mut known[index];
-        let target =
-            slot.get_or_insert_with(|| of.get(TopicPartition::new(self.name.clone(), partition)));
-        Ok(target.clone())
+        if let Some(slot) = known.get_mut(index) {
+            *slot = Some(of.get(TopicPartition::new(self.name.clone(), partition)));
+        }
     }
 }
 

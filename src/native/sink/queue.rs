@@ -10,11 +10,12 @@
 //! broker knows it (KIP-98). Its numbers follow those of the batch before, so that whatever arrives in another order is
 //! refused, and what arrives twice is recognised.
 
+use crate::native::lent::Lent;
 use crate::plane::Token;
-use crate::record::Record;
+use crate::record::{Headers, Record};
 use crate::wire::codec::Compressor;
 use crate::wire::header::Stamp;
-use crate::wire::writer::{Piece, Writer};
+use crate::wire::writer::{Piece, Writer, Written};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io;
@@ -96,28 +97,23 @@ pub(super) enum Standing {
 
 impl Queue {
     /// Gathers a record.
-    pub(super) fn push(
-        &mut self,
-        record: &Record<'_>,
-        token: Token,
-        batch_bytes: usize,
-        now: Instant,
-    ) -> Pushed {
+    pub(super) fn push(&mut self, record: &Record<'_>, token: Token, batch_bytes: usize) -> Pushed {
+        let piece = piece(record);
         let begins = match self.gathered.back() {
-            Some(last) => last.is_full(batch_bytes),
+            Some(last) => !last.has_room(&piece, batch_bytes),
             None => true,
         };
         if begins {
             self.gathered.push_back(Gathered {
                 records: Writer::default(),
                 tokens: Vec::new(),
-                since: now,
+                since: Instant::now(),
             });
         }
         let Some(last) = self.gathered.back_mut() else {
             return Pushed::Silent;
         };
-        last.records.push(&Piece::of(record));
+        last.records.push(&piece);
         last.tokens.push(token);
         match begins || last.is_full(batch_bytes) {
             true => Pushed::Telling,
@@ -142,6 +138,9 @@ impl Queue {
             return Ok(None);
         }
         self.is_recovering = false;
+        if !self.is_known && sent > 0 {
+            return Ok(None);
+        }
         let none_waits = self.numbered.len() == sent;
         if none_waits
             && !(self.may_begin() && self.number(begun, batch_bytes, producer, compressor)?)
@@ -207,7 +206,7 @@ impl Queue {
         Ok(true)
     }
 
-    /// When the records gathered last were begun, if there are any.
+    /// When the records gathered first were begun, if there are any.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.gathered.front().map(|first| first.since)
     }
@@ -236,6 +235,11 @@ impl Queue {
             Some(_) => Standing::Behind,
             None => Standing::Unknown,
         }
+    }
+
+    /// The broker may know nothing of the producer any more.
+    pub(super) fn be_unknown(&mut self) {
+        self.is_known = false;
     }
 
     /// A batch that was sent has arrived: the tokens of its records.
@@ -284,8 +288,29 @@ impl Queue {
 }
 
 impl Gathered {
+    /// Whether a record fits in. The first one does, however large it is.
+    fn has_room(&self, piece: &Piece<'_>, batch_bytes: usize) -> bool {
+        self.records.count() == 0 || self.records.size() + piece.most() <= batch_bytes
+    }
+
     fn is_full(&self, batch_bytes: usize) -> bool {
         self.records.size() >= batch_bytes
+    }
+}
+
+/// A record as it is to be written: headers that nobody touched are copied as a whole, not one by one.
+fn piece<'a>(record: &'a Record<'a>) -> Piece<'a> {
+    let untouched = match &record.headers {
+        Headers::Untouched(source) => source.as_any().and_then(|any| any.downcast_ref::<Lent>()),
+        Headers::Changed(_) => None,
+    };
+    let piece = Piece::of(record);
+    match untouched {
+        Some(lent) => Piece {
+            headers: Written::AsRead(lent.header_bytes()),
+            ..piece
+        },
+        None => piece,
     }
 }
 

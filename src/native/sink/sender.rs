@@ -85,6 +85,14 @@ struct Peer {
     connection: Arc<Connection>,
 }
 
+/// Whether a request is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    Out,
+    /// The connection had ended.
+    Nowhere,
+}
+
 /// What a task ends with.
 enum Answer {
     Produced(Peer, Vec<Sent>, Result<Produced, Fault>),
@@ -158,12 +166,20 @@ impl Sender {
         };
         tokio::select! {
             () = self.targets.wake.notified() => {}
-            Some(Ok(answer)) = self.answers.join_next() => self.take(answer),
+            Some(answer) = self.answers.join_next() => self.joined(answer),
             () = self.links.changed() => {}
             () = time => {}
         }
-        while let Some(Ok(answer)) = self.answers.try_join_next() {
-            self.take(answer);
+        while let Some(answer) = self.answers.try_join_next() {
+            self.joined(answer);
+        }
+    }
+
+    fn joined(&mut self, answer: Result<Answer, tokio::task::JoinError>) {
+        match answer {
+            Ok(answer) => self.take(answer),
+            // One that panicked will never say what became of its records: all go back.
+            Err(_) => drop(self.targets.end(Loss::All)),
         }
     }
 
@@ -197,7 +213,12 @@ impl Sender {
                 if batches.is_empty() {
                     break;
                 }
-                self.produce(ready.peer.clone(), sent, &batches).await;
+                let went = self.produce(ready.peer.clone(), sent, &batches).await;
+                if went == Went::Nowhere {
+                    break;
+                }
+                // What was written goes out, and others are served, while the next one is compressed.
+                tokio::task::yield_now().await;
             }
         }
     }
@@ -217,13 +238,13 @@ impl Sender {
             let leader = match self.links.view().leader(&target.partition) {
                 Ok(leader) => leader,
                 Err(absence) => {
-                    if let Some(fault) = without_leader(absence, &mut state.missing, now) {
-                        failed.push((target.clone(), fault));
-                    }
-                    // Leaders are asked for all the time; this is for the end of patience.
-                    if let Some(since) = state.missing {
-                        let end = since + MISSING;
-                        self.look = Some(self.look.map_or(end, |look| look.min(end)));
+                    match without_leader(absence, &mut state.missing, now) {
+                        Some(fault) => failed.push((target.clone(), fault)),
+                        // Leaders are asked for all the time; this is for the end of patience.
+                        None => {
+                            let end = state.missing.map(|since| since + MISSING);
+                            self.look = self.look.into_iter().chain(end).min();
+                        }
                     }
                     continue;
                 }
@@ -275,6 +296,11 @@ impl Sender {
                 break;
             }
             let mut state = target.state();
+            if let Some(until) = state.until.filter(|until| *until > now) {
+                drop(state);
+                self.look_at(until);
+                continue;
+            }
             let next = state
                 .queue
                 .next(begun, self.batch_bytes, stamp, &mut self.compressor);
@@ -302,7 +328,7 @@ impl Sender {
         (sent, batches)
     }
 
-    async fn produce(&mut self, peer: Peer, sent: Vec<Sent>, batches: &[Outgoing]) {
+    async fn produce(&mut self, peer: Peer, sent: Vec<Sent>, batches: &[Outgoing]) -> Went {
         let mut parcels: Vec<Parcel<'_>> = sent
             .iter()
             .zip(batches)
@@ -322,8 +348,12 @@ impl Sender {
             Ok(pending) => {
                 let answer = async move { Answer::Produced(peer, sent, pending.answer().await) };
                 self.answers.spawn(answer);
+                Went::Out
             }
-            Err(fault) => self.take(Answer::Produced(peer, sent, Err(fault))),
+            Err(fault) => {
+                self.take(Answer::Produced(peer, sent, Err(fault)));
+                Went::Nowhere
+            }
         }
     }
 
@@ -418,6 +448,10 @@ impl Sender {
                 match why {
                     Again::Later => {}
                     Again::Elsewhere => self.links.refresh(),
+                    Again::IfItExists => {
+                        target.state().queue.be_unknown();
+                        self.links.refresh();
+                    }
                 }
             }
             Verdict::Refused { fault, records } => {

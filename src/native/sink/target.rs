@@ -140,9 +140,7 @@ impl Targets {
         if !self.is_open() {
             return None;
         }
-        let pushed = state
-            .queue
-            .push(record, token, self.batch_bytes, Instant::now());
+        let pushed = state.queue.push(record, token, self.batch_bytes);
         let is_fresh = !std::mem::replace(&mut state.in_hand, true);
         drop(state);
         if is_fresh {

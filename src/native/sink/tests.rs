@@ -164,8 +164,8 @@ impl World {
         for _ in 0..count {
             let value = self.pushed.to_be_bytes();
             // Three records fill a batch.
-            let (record, now) = (record(&value), Instant::now());
-            let _ = self.queue.push(&record, token(self.pushed), 61 + 30, now);
+            let record = record(&value);
+            let _ = self.queue.push(&record, token(self.pushed), 61 + 30);
             self.pushed += 1;
         }
     }

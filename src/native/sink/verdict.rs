@@ -1,4 +1,5 @@
-//! What the answer to a batch means (`engine.md` rule 4). The same table as librdkafka's plane has, in the protocol's codes.
+//! What the answer to a batch means (`engine.md` rule 4). The table of librdkafka's plane in the
+//! protocol's codes, with what that client does by itself.
 
 use super::queue::Standing;
 use crate::broker::message::code::Code;
@@ -28,8 +29,10 @@ pub(super) enum Verdict {
 pub(super) enum Again {
     /// Nothing.
     Later,
-    /// Who leads the partition now, and whether there is one.
+    /// Who leads the partition now.
     Elsewhere,
+    /// Whether there is such a partition. If it is made again, nobody knows us there.
+    IfItExists,
 }
 
 /// Reads an answer.
@@ -46,7 +49,7 @@ fn refused(refusal: Refusal, standing: Standing) -> Verdict {
         // It was taken before; the answer was lost.
         46 => return Verdict::Arrived,
         // It may be new, or gone: the view says so before long.
-        3 => return Verdict::Again(Again::Elsewhere),
+        3 => return Verdict::Again(Again::IfItExists),
         // The leader moved, or is about to; a disk of it failed.
         5 | 6 | 8 | 9 | 56 | 74 | 75 => return Verdict::Again(Again::Elsewhere),
         // A bit fell over on the way; the replicas are late, or too few.

@@ -275,7 +275,7 @@ impl Simulation {
             verifier,
             keeper: unbounded().0,
             targets: targets.clone(),
-            sinks: Arc::new(Sinks::new(2, Box::new(move || Ok(FakeSink::new(&made))))),
+            sinks: Arc::new(Sinks::new(2, Box::new(move |_| Ok(FakeSink::new(&made))))),
             stage,
             isolation_lane: lane(),
             lease: lease.clone(),
