@@ -511,9 +511,26 @@ fn fenced(what: &str) -> u64 {
     rig.is_right(what)
 }
 
+/// A broker ends connections on which nothing is asked for a while: what is written next goes over another one, at once.
+fn cut_while_idle(what: &str) -> u64 {
+    let mut rig = Rig::new("");
+    rig.write(5);
+    rig.start();
+    for side in [Side::Target, Side::Source, Side::Target] {
+        rig.copies(what);
+        rig.front(side).cut();
+        rig.write(5);
+    }
+    rig.copies(what);
+    assert_eq!(rig.rewinds(), 0, "{what}");
+    rig.stops(what);
+    rig.is_right(what)
+}
+
 #[test]
 fn what_happens_beside_the_answers() {
     run_all(vec![
+        case("connections end while nothing is under way", cut_while_idle),
         case("acknowledgements late, then lost", late),
         case("leaders and coordinator move", moves),
         case("the coordinator moves while it stops", moves_while_it_stops),

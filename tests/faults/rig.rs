@@ -216,6 +216,12 @@ impl Rig {
         counters.skipped_records.load(Ordering::Relaxed)
     }
 
+    /// How often partitions went back to their watermarks.
+    pub fn rewinds(&self) -> u64 {
+        let flow = self.flow.as_ref().expect("a flow");
+        flow.handle.view.counters.rewinds.load(Ordering::Relaxed)
+    }
+
     /// Takes the flow's word that these are not delivered.
     pub fn is_told(&mut self, partition: i32, offset: i64) {
         self.reports.push(Report {
