@@ -3,7 +3,7 @@
 //! - [`settings`]: the client settings that carry our promises, and those a user may add
 //! - [`native`]: the one module with `unsafe`; calls what the `rdkafka` crate does not wrap
 //! - [`consumer`]: a group member that fetches batches and reports rebalances as events
-//! - [`leaving`]: a member takes its leave, within a time
+//! - `leaving`: a member takes its leave, within a time
 //! - [`producer`]: enqueue in order, one outcome per record
 //! - [`properties`]: the client library's properties, and which kind of client reads each
 //! - [`reader`]: reads partitions without a group

@@ -1,11 +1,11 @@
 //! The target side of the native plane: an idempotent producer that gathers records into batches of its own
 //! ([`wire`](crate::wire)), and sends them over connections of its own ([`broker`](crate::broker)).
 //!
-//! - [`manner`]: sizes, times and codec
-//! - [`queue`]: what is on its way to one target partition, and in which order
-//! - [`target`]: a target partition as the threads that enqueue and the one that sends share it
-//! - [`sender`]: batches out, answers in
-//! - [`verdict`]: what an answer means
+//! - `manner`: sizes, times and codec
+//! - `queue`: what is on its way to one target partition, and in which order
+//! - `target`: a target partition as the threads that enqueue and the one that sends share it
+//! - `sender`: batches out, answers in
+//! - `verdict`: what an answer means
 //!
 //! Enqueueing is done by the one thread that owns the source partition, and waits for no broker. The order of a target partition
 //! is that of its queue; a batch that is not taken ends the whole producer, so that nothing can overtake what was behind it
