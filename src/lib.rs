@@ -41,6 +41,7 @@ pub mod online;
 
 pub mod supervisor;
 
+pub mod backoff;
 pub mod shutdown;
 pub mod systemd;
 

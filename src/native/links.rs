@@ -4,21 +4,27 @@
 //! Nothing here waits: what is not there yet comes later, and [`Links::changed`] says when.
 
 use super::view::View;
+use crate::backoff::{Backoff, Span, jitter};
 use crate::broker::address::Address;
 use crate::broker::connection::{Connection, Manner};
 use crate::broker::fault::Fault;
 use crate::broker::message::metadata::{ClusterMap, Metadata};
-use crate::supervisor::backoff::jitter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The first pause before a connection is made again.
-const FIRST: Duration = Duration::from_millis(50);
-/// The longest one (B084: a broker that comes back is found soon).
-const LONGEST: Duration = Duration::from_secs(2);
+/// Before a connection is made again (B084: a broker that comes back is found soon).
+const AGAIN: Span = Span {
+    first: Duration::from_millis(50),
+    longest: Duration::from_secs(2),
+};
+/// Before leaders are asked for earlier than they would be.
+const EAGER: Span = Span {
+    first: AGAIN.first,
+    longest: Duration::from_secs(1),
+};
 /// How old the view may get.
 const REFRESH: Duration = Duration::from_secs(5);
 /// How long an answer to a question for leaders may take.
@@ -42,7 +48,7 @@ pub struct Links {
 struct Link {
     address: Address,
     state: LinkState,
-    pauses: Pauses,
+    pauses: Backoff,
 }
 
 enum LinkState {
@@ -59,27 +65,15 @@ struct Asker {
     last: Instant,
     /// Counts up where one does not answer.
     candidate: usize,
-    pauses: Pauses,
+    pauses: Backoff,
     /// Questions that somebody wanted before they were due, in a row.
-    eager: Pauses,
+    eager: Backoff,
 }
 
 /// What a task ends with.
 enum Done {
     Opened(i32, Address, Result<Connection, Fault>),
     Mapped(Result<(Arc<Connection>, ClusterMap), Fault>),
-}
-
-/// Pauses that double, each spread over its upper half.
-#[derive(Debug, Default)]
-struct Pauses(u32);
-
-impl Pauses {
-    fn next(&mut self, first: Duration, longest: Duration) -> Duration {
-        let whole = first.saturating_mul(1 << self.0.min(16)).min(longest);
-        self.0 = self.0.saturating_add(1);
-        whole / 2 + (whole / 2).mul_f64(jitter().clamp(0.0, 1.0))
-    }
 }
 
 impl Links {
@@ -99,8 +93,8 @@ impl Links {
                 next: now,
                 last: now,
                 candidate: 0,
-                pauses: Pauses::default(),
-                eager: Pauses::default(),
+                pauses: Backoff::default(),
+                eager: Backoff::default(),
             },
             tasks: JoinSet::new(),
         }
@@ -130,10 +124,10 @@ impl Links {
         if asker.is_asking || asker.next <= now {
             return;
         }
-        if now.duration_since(asker.last) > LONGEST {
-            asker.eager = Pauses::default();
+        if now.duration_since(asker.last) > AGAIN.longest {
+            asker.eager = Backoff::default();
         }
-        let soon = asker.last + asker.eager.next(FIRST, LONGEST / 2);
+        let soon = asker.last + asker.eager.next(EAGER, jitter());
         asker.next = asker.next.min(soon.max(now));
     }
 
@@ -144,7 +138,7 @@ impl Links {
         let link = self.brokers.entry(broker).or_insert_with(|| Link {
             address: address.clone(),
             state: LinkState::Waiting(now),
-            pauses: Pauses::default(),
+            pauses: Backoff::default(),
         });
         let is_over = match &link.state {
             LinkState::Opening => return None,
@@ -210,7 +204,7 @@ impl Links {
     fn ask(&mut self, now: Instant) {
         let candidates: Vec<&Address> = self.view.addresses().chain(&self.bootstrap).collect();
         let Some(address) = candidates.get(self.asker.candidate % candidates.len().max(1)) else {
-            self.asker.next = now + LONGEST;
+            self.asker.next = now + AGAIN.longest;
             return;
         };
         let (address, manner) = ((*address).clone(), self.manner.clone());
@@ -263,10 +257,10 @@ impl Links {
         }
         match opened {
             Ok(connection) => {
-                if link.pauses.0 > 0 {
+                if link.pauses.failures() > 0 {
                     tracing::info!(event = "broker_answers", subject = %self.subject, broker = %address);
                 }
-                link.pauses = Pauses::default();
+                link.pauses = Backoff::default();
                 link.state = LinkState::Open(Arc::new(connection));
             }
             Err(fault) => {
@@ -289,17 +283,17 @@ impl Links {
         });
         match absorbed {
             Ok(connection) => {
-                if asker.pauses.0 > 0 {
+                if asker.pauses.failures() > 0 {
                     tracing::info!(event = "leaders_known", subject = %self.subject);
                 }
                 asker.connection = Some(connection);
-                asker.pauses = Pauses::default();
+                asker.pauses = Backoff::default();
                 asker.next = now + REFRESH;
             }
             Err(detail) => {
-                say(&self.subject, asker.pauses.0, &detail);
+                say(&self.subject, asker.pauses.failures(), &detail);
                 asker.candidate = asker.candidate.wrapping_add(1);
-                asker.next = now + asker.pauses.next(FIRST, LONGEST);
+                asker.next = now + asker.pauses.next(AGAIN, jitter());
             }
         }
     }
@@ -311,8 +305,8 @@ impl Link {
     }
 
     fn fail(&mut self, fault: &Fault, subject: &str) {
-        say(subject, self.pauses.0, &fault.to_string());
-        let pause = self.pauses.next(FIRST, LONGEST);
+        say(subject, self.pauses.failures(), &fault.to_string());
+        let pause = self.pauses.next(AGAIN, jitter());
         self.state = LinkState::Waiting(Instant::now() + pause);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::broker::address::Address;
 use crate::broker::message::Api;
+use crate::broker::message::api_versions::all_of_ours;
 use crate::record::TopicPartition;
 use crate::wire::codec::{Codec, Compression, Compressor};
 use crate::wire::cut::{Cut, Cuts};
@@ -264,7 +265,7 @@ impl State {
         fault: Option<Fault>,
     ) -> Bytes {
         match key {
-            18 => versions(),
+            18 => all_of_ours().into(),
             3 => encoded(&self.metadata(fault), version),
             23 => {
                 let asked = theirs::OffsetForLeaderEpochRequest::decode(&mut body, version);
@@ -457,16 +458,4 @@ fn portion(
         .with_log_start_offset(log.begin)
         .with_aborted_transactions(Some(aborted.collect()))
         .with_records(Some(bytes.freeze()))
-}
-
-fn versions() -> Bytes {
-    let mut body = vec![0; 2];
-    body.extend_from_slice(&(Api::ALL.len() as u32).to_be_bytes());
-    for api in Api::ALL {
-        let (first, last) = api.speaks();
-        for number in [api.key(), first, last] {
-            body.extend_from_slice(&number.to_be_bytes());
-        }
-    }
-    body.into()
 }

@@ -48,6 +48,13 @@ impl Outcomes {
         }
     }
 
+    /// Adds that all of these failed of one fault.
+    pub(crate) fn fail(&mut self, tokens: Vec<Token>, fault: &ProduceFault) {
+        for token in tokens {
+            self.add(token, Some(fault.clone()));
+        }
+    }
+
     /// Tells each worker of its own.
     pub(crate) fn send(self, deliver: &Deliver) {
         for (worker, outcomes) in self.by_worker {

@@ -1,6 +1,5 @@
 //! The state machine: what each event and the clock do.
 
-use super::backoff;
 use super::board::{Board, Phase, ProcessView, Snapshot};
 use super::ending::Ending;
 use super::event::{Event, EventSender, Signal, Steered};
@@ -9,6 +8,7 @@ use super::leftover::Outcome;
 use super::reload::Reloads;
 use super::route::{Route, Settled, Then};
 use super::{Effect, LoadedConfig};
+use crate::backoff;
 use crate::config::spec::{ClusterSpec, Name, RouteSpec, Spec};
 use crate::flow::{FlowExit, FlowSpec};
 use crate::observe::Reason;

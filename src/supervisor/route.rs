@@ -4,7 +4,6 @@
 //! them has ended) or `Held`. What follows an ending starts strictly after it: two flows of one
 //! place that run at the same time would mix their records at the target (B126).
 
-use super::backoff::HEALTHY_AFTER;
 use super::board::{FlowEntry, RouteView};
 use super::core::Launcher;
 use super::leftover::{FlowId, Leftover};
@@ -19,6 +18,9 @@ use std::time::{Duration, Instant};
 mod place;
 
 use place::{Life, Next, Place};
+
+/// After this long in health the next failure of a flow is a first one again.
+const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
 /// A route under `until: end` whose partitions are all done or halted for this long gives up.
 const HALTED_FOR: Duration = Duration::from_secs(10);

@@ -1,6 +1,7 @@
 //! Connections to brokers that are played.
 
 use super::*;
+use crate::broker::message::api_versions::all_of_ours;
 use crate::broker::message::metadata::{ClusterMap, Metadata};
 use crate::broker::message::producer_id::InitProducerId;
 use tokio::net::TcpListener;
@@ -39,19 +40,6 @@ async fn say(stream: &mut TcpStream, correlation: i32, body: &[u8]) {
     stream.write_all(body).await.expect("said");
 }
 
-/// What this test's broker speaks: all that we do.
-fn versions() -> Vec<u8> {
-    let mut body = vec![0; 2];
-    body.extend_from_slice(&(Api::ALL.len() as u32).to_be_bytes());
-    for api in Api::ALL {
-        let (first, last) = api.speaks();
-        for number in [api.key(), first, last] {
-            body.extend_from_slice(&number.to_be_bytes());
-        }
-    }
-    body
-}
-
 /// A connection, and the stream on which its broker is played.
 async fn opened() -> (Connection, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -63,7 +51,7 @@ async fn opened() -> (Connection, TcpStream) {
         let (mut stream, _) = listener.accept().await.expect("a connection");
         let (key, correlation) = heard(&mut stream).await;
         assert_eq!(key, Api::ApiVersions.key());
-        say(&mut stream, correlation, &versions()).await;
+        say(&mut stream, correlation, &all_of_ours()).await;
         stream
     };
     let (opened, stream) = tokio::join!(opening, playing);

@@ -41,3 +41,17 @@ impl Request for ApiVersions {
         Ok(Code::check(code).map(|()| Versions(versions)))
     }
 }
+
+/// What a broker answers that is played by a test: it speaks all that we do.
+#[cfg(test)]
+pub(crate) fn all_of_ours() -> Vec<u8> {
+    let mut body = vec![0; 2];
+    body.extend_from_slice(&(Api::ALL.len() as u32).to_be_bytes());
+    for api in Api::ALL {
+        let (first, last) = api.speaks();
+        for number in [api.key(), first, last] {
+            body.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+    body
+}

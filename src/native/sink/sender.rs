@@ -52,7 +52,7 @@ pub(super) struct Sender {
     brokers: HashMap<i32, Busy>,
     answers: JoinSet<Answer>,
     /// When to look again, if nothing happens.
-    look: Option<Instant>,
+    look: Look,
 }
 
 /// Who we are to the brokers.
@@ -83,6 +83,16 @@ struct Sent {
 struct Peer {
     broker: i32,
     connection: Arc<Connection>,
+}
+
+/// The earliest moment at which somebody wants to be looked at again.
+#[derive(Default)]
+struct Look(Option<Instant>);
+
+impl Look {
+    fn at(&mut self, moment: Instant) {
+        self.0 = Some(self.0.map_or(moment, |look| look.min(moment)));
+    }
 }
 
 /// Whether a request is on its way.
@@ -118,7 +128,7 @@ impl Sender {
             in_hand: Vec::new(),
             brokers: HashMap::new(),
             answers: JoinSet::new(),
-            look: None,
+            look: Look::default(),
         }
     }
 
@@ -129,7 +139,7 @@ impl Sender {
             if self.is_over() {
                 return;
             }
-            self.look = None;
+            self.look = Look::default();
             self.links.step();
             match self.identity {
                 Identity::Known(producer) => self.send(producer).await,
@@ -154,7 +164,7 @@ impl Sender {
 
     async fn wait(&mut self) {
         let due = [
-            self.look,
+            self.look.0,
             self.links.due().map(tokio::time::Instant::into_std),
         ];
         let due = due.into_iter().flatten().min();
@@ -183,14 +193,10 @@ impl Sender {
         }
     }
 
-    fn look_at(&mut self, moment: Instant) {
-        self.look = Some(self.look.map_or(moment, |look| look.min(moment)));
-    }
-
     /// Asks for a producer's number: any broker gives one.
     async fn introduce(&mut self, from: Instant) {
         if from > Instant::now() {
-            return self.look_at(from);
+            return self.look.at(from);
         }
         let Some(Ready { peer, .. }) = self.ready().into_values().next() else {
             return;
@@ -232,7 +238,7 @@ impl Sender {
         for target in &self.in_hand {
             let mut state = target.state();
             if let Some(until) = state.until.filter(|until| *until > now) {
-                self.look = Some(self.look.map_or(until, |look| look.min(until)));
+                self.look.at(until);
                 continue;
             }
             let leader = match self.links.view().leader(&target.partition) {
@@ -242,8 +248,9 @@ impl Sender {
                         Some(fault) => failed.push((target.clone(), fault)),
                         // Leaders are asked for all the time; this is for the end of patience.
                         None => {
-                            let end = state.missing.map(|since| since + MISSING);
-                            self.look = self.look.into_iter().chain(end).min();
+                            if let Some(since) = state.missing {
+                                self.look.at(since + MISSING);
+                            }
                         }
                     }
                     continue;
@@ -257,7 +264,7 @@ impl Sender {
             }
             let busy = self.brokers.entry(leader.broker).or_default();
             if let Some(until) = busy.until.filter(|until| *until > now) {
-                self.look = Some(self.look.map_or(until, |look| look.min(until)));
+                self.look.at(until);
                 continue;
             }
             if let Some(connection) = self.links.connection(leader.broker) {
@@ -292,13 +299,13 @@ impl Sender {
         for target in targets {
             if bytes >= REQUEST_BYTES {
                 // The rest goes with the next request.
-                self.look_at(now);
+                self.look.at(now);
                 break;
             }
             let mut state = target.state();
             if let Some(until) = state.until.filter(|until| *until > now) {
                 drop(state);
-                self.look_at(until);
+                self.look.at(until);
                 continue;
             }
             let next = state
@@ -319,7 +326,7 @@ impl Sender {
                     // What is not ripe yet; what waits for answers is looked at when they come.
                     let ripens = oldest.map(|since| since + self.linger);
                     if let Some(moment) = ripens.filter(|moment| *moment > now) {
-                        self.look_at(moment);
+                        self.look.at(moment);
                     }
                 }
                 Err(error) => self.fail(target, &worlds(format!("no batch: {error}"))),
@@ -379,9 +386,9 @@ impl Sender {
         match answer {
             Ok(producer) => self.identity = Identity::Known(producer),
             Err(code) if is_passing(code) => {
-                let later = Instant::now() + super::target::FIRST_PAUSE;
+                let later = Instant::now() + super::target::AGAIN.first;
                 self.identity = Identity::None(later);
-                self.look_at(later);
+                self.look.at(later);
             }
             Err(code) => {
                 let fault = worlds(format!("no producer id: {code}"));

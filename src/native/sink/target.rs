@@ -2,10 +2,10 @@
 
 use super::queue::{Pushed, Queue};
 use super::verdict::collateral;
+use crate::backoff::{Backoff, Span, jitter};
 use crate::plane::outcomes::{Deliver, Outcomes};
 use crate::plane::{ProduceFault, Token};
 use crate::record::{Record, TopicPartition};
-use crate::supervisor::backoff::jitter;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,17 +25,18 @@ pub(super) struct State {
     pub(super) queue: Queue,
     in_hand: bool,
     /// How often in a row something had to be sent again.
-    failures: u32,
+    failures: Backoff,
     /// It is left alone until then.
     pub(super) until: Option<Instant>,
     /// Since when the cluster says that it is not there.
     pub(super) missing: Option<Instant>,
 }
 
-/// The first pause before something is sent again.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest one.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Before something is sent again.
+pub(super) const AGAIN: Span = Span {
+    first: Duration::from_millis(50),
+    longest: Duration::from_secs(1),
+};
 
 /// All target partitions of a sink.
 pub(super) struct Targets {
@@ -74,7 +75,8 @@ impl Target {
     /// A batch of it has arrived: the tokens of its records.
     pub(super) fn arrived(&self, first_sequence: i32) -> Vec<Token> {
         let mut state = self.state();
-        (state.failures, state.until) = (0, None);
+        state.failures.reset();
+        state.until = None;
         state.queue.acknowledge(first_sequence)
     }
 
@@ -82,10 +84,8 @@ impl Target {
     pub(super) fn again(&self, first_sequence: i32) {
         let mut state = self.state();
         state.queue.again(first_sequence);
-        let whole = FIRST_PAUSE.saturating_mul(1 << state.failures.min(8));
-        let whole = whole.min(LONGEST_PAUSE);
-        state.failures = state.failures.saturating_add(1);
-        state.until = Some(Instant::now() + whole / 2 + (whole / 2).mul_f64(jitter()));
+        let pause = state.failures.next(AGAIN, jitter());
+        state.until = Some(Instant::now() + pause);
     }
 
     /// Lets go of it, if nothing is in it; whether it did.
@@ -172,9 +172,7 @@ impl Targets {
                 Loss::All => state.queue.drop_all(),
             };
             drop(state);
-            for token in tokens {
-                outcomes.add(token, Some(collateral()));
-            }
+            outcomes.fail(tokens, &collateral());
         }
         outcomes.send(&self.deliver);
         self.wake.notify_one();
@@ -190,9 +188,7 @@ impl Targets {
     pub(super) fn fail(&self, target: &Target, fault: &ProduceFault) {
         let tokens = target.state().queue.drop_unsent();
         let mut outcomes = Outcomes::default();
-        for token in tokens {
-            outcomes.add(token, Some(fault.clone()));
-        }
+        outcomes.fail(tokens, fault);
         self.tell(outcomes);
     }
 }

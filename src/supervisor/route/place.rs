@@ -1,9 +1,9 @@
 //! The place of one flow (route, source, target): it stays while flows come and go in it.
 
+use crate::backoff::{Backoff, Span};
 use crate::config::spec::{ClusterSpec, Name, RouteSpec};
 use crate::flow::FlowExit;
 use crate::observe::{Counters, FlowView, Reason, State};
-use crate::supervisor::backoff::Backoff;
 use crate::supervisor::board::FlowEntry;
 use crate::supervisor::core::{Launched, Launcher};
 use crate::supervisor::leftover::{FlowId, Leftover};
@@ -11,6 +11,12 @@ use crate::supervisor::meter::{Meter, Sample};
 use crate::supervisor::totals::Totals;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+/// Before a failed flow is started again.
+const AGAIN: Span = Span {
+    first: Duration::from_secs(1),
+    longest: Duration::from_secs(60),
+};
 
 /// A place and the flow that has it.
 pub(super) struct Place {
@@ -223,7 +229,7 @@ impl Place {
 
     /// The flow failed: it is started again after a while.
     pub fn wait(&mut self, reason: Reason, now: Instant, jitter: f64) {
-        let wait = self.backoff.next(jitter);
+        let wait = self.backoff.next(AGAIN, jitter);
         tracing::warn!(event = "flow_failed", flow = %self.id, code = reason.code(), %reason,
             failures = self.backoff.failures(), retry_in_ms = wait.as_millis() as u64,
             "flow failed");

@@ -1,27 +1,29 @@
-//! How long a failed flow waits before its next try.
+//! Pauses that double with each failure in a row.
 
 use std::time::Duration;
 
-/// The first wait, before jitter.
-pub const FIRST: Duration = Duration::from_secs(1);
-/// The longest wait.
-pub const LONGEST: Duration = Duration::from_secs(60);
-/// After this long in health the next failure is a first one again.
-pub const HEALTHY_AFTER: Duration = Duration::from_secs(60);
+/// Between which pauses a back-off moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The first one.
+    pub first: Duration,
+    /// The longest one.
+    pub longest: Duration,
+}
 
-/// Exponential back-off of one flow.
+/// Failures in a row.
 #[derive(Clone, Debug, Default)]
 pub struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The wait after one more failure. `jitter` in `0.0..1.0` spreads it over the upper half of
-    /// the interval, so that flows felled together do not come back together.
-    pub fn next(&mut self, jitter: f64) -> Duration {
-        let doubled = FIRST.saturating_mul(1_u32 << self.failures.min(16));
+    /// The pause after one more failure. `jitter` in `0.0..1.0` spreads it over its upper half, so that those who failed
+    /// together do not come back together.
+    pub fn next(&mut self, span: Span, jitter: f64) -> Duration {
+        let doubled = span.first.saturating_mul(1_u32 << self.failures.min(16));
         self.failures = self.failures.saturating_add(1);
-        let whole = doubled.min(LONGEST);
+        let whole = doubled.min(span.longest);
         whole / 2 + (whole / 2).mul_f64(jitter.clamp(0.0, 1.0))
     }
 
@@ -49,11 +51,15 @@ mod tests {
 
     #[test]
     fn doubles_up_to_the_longest_and_starts_again_after_health() {
+        let span = Span {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        };
         let mut backoff = Backoff::default();
-        let waits: Vec<u64> = (0..9).map(|_| backoff.next(1.0).as_secs()).collect();
+        let waits: Vec<u64> = (0..9).map(|_| backoff.next(span, 1.0).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         backoff.reset();
-        assert_eq!(backoff.next(0.0), Duration::from_millis(500));
+        assert_eq!(backoff.next(span, 0.0), Duration::from_millis(500));
     }
 
     #[test]
