@@ -18,10 +18,10 @@ ARGS ?=
 .DEFAULT_GOAL := help
 # One target of this file at a time, whatever -j says: all of them are cargo, which uses the cores by itself.
 .NOTPARALLEL:
-.PHONY: help demo test faults torture soak fuzz bench check fmt clippy doc licences shell kafka-up setup-build setup-test
+.PHONY: help demo test faults torture soak fuzz bench bench-quick check fmt clippy doc licences shell kafka-up setup-build setup-test
 
 help: ## Show the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 demo: setup-build ## Build mirror and run its sandbox: clusters, routes and records in one process
 	$(CARGO) run --release --locked --features sandbox -- sandbox $(ARGS)
@@ -48,8 +48,12 @@ soak: setup-test ## An hour of faults, and what mirror takes of the machine mean
 fuzz: setup-build ## Fuzz the reading of the file for half an hour: make fuzz ARGS='--seed 2 --keep tests/corpus'
 	$(CARGO) test --release $(ALL) --test fuzz -- --seconds 1800 $(ARGS)
 
-bench: setup-test ## Measure: handlers against parsing and Connect; on real Kafka, CPU against a bare loop of the same client, healthy routes beside broken ones
-	$(CARGO) bench --locked --features sandbox --bench config --bench handlers --bench plane --bench islands
+bench: setup-test ## Measure, for hours: handlers, healthy routes beside broken ones, and the contest on real Kafka: make bench ARGS='--workload 1k'
+	$(CARGO) bench --locked --features sandbox --bench config --bench handlers --bench islands
+	$(CARGO) bench --locked --features sandbox --bench contest -- $(ARGS)
+
+bench-quick: setup-test ## Measure in ten minutes, against what is asked of it; fails where that is missed
+	$(CARGO) bench --locked --features sandbox --bench contest -- --quick $(ARGS)
 
 check: fmt clippy doc shell licences ## Everything that needs no test to run: style, documentation, scripts, licences
 

@@ -5,15 +5,16 @@
 //! The healthy routes come by a reload once the broken ones are known to be broken (or, alone, once a route with nothing
 //! to do runs), so that a rate is of copying and not of starting.
 
+mod admin;
 mod topic;
 
+use admin::free_port;
 use kafka_harness::{Cluster, start_all};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use topic::Fill;
 
 const RUNS: usize = 7;
 const HEALTHY: [&str; 2] = ["healthy-a", "healthy-b"];
@@ -70,12 +71,12 @@ impl Stage {
     fn write(&self) {
         for topic in HEALTHY {
             topic::create(&self.source, topic, PARTITIONS, &[]);
-            topic::fill(&self.source, topic, PARTITIONS, self.records, BYTES, &[]);
+            Fill::of(topic, PARTITIONS, self.records, BYTES).write(&self.source);
         }
         topic::create(&self.source, "idle", 1, &[]);
         topic::create(&self.source, "poison", 1, &[]);
         for bytes in [100, TOO_LARGE, 100] {
-            topic::fill(&self.source, "poison", 1, 1, bytes, &[]);
+            Fill::of("poison", 1, 1, bytes).write(&self.source);
         }
     }
 
@@ -93,18 +94,28 @@ impl Stage {
         let port = free_port();
         let first = self.first_routes(&name, beside);
         self.write_config(&file, port, &first);
-        let mirror = Mirror::start(&file, port);
-        mirror.wait(&format!("first-{name}"), "/state", "running");
+        let mirror = Mirror::start(&file);
+        admin::wait(port, &format!("first-{name}"), "/state", "running");
         if beside == Beside::BrokenRoutes {
-            mirror.wait(&format!("nowhere-{name}"), "/reason/code", "unreachable");
-            mirror.wait(&format!("poison-{name}"), "/reason/code", "poison_record");
+            admin::wait(
+                port,
+                &format!("nowhere-{name}"),
+                "/reason/code",
+                "unreachable",
+            );
+            admin::wait(
+                port,
+                &format!("poison-{name}"),
+                "/reason/code",
+                "poison_record",
+            );
         }
         let mut all = first;
         for topic in HEALTHY {
             all[format!("{topic}-{name}")] = route(topic, "target", &name);
         }
         self.write_config(&file, port, &all);
-        let rates = self.watch(&mirror, &name);
+        let rates = self.watch(port, &name);
         drop(mirror);
         for topic in HEALTHY {
             topic::delete(&self.target, &format!("{topic}-{name}"));
@@ -140,14 +151,14 @@ impl Stage {
     }
 
     /// Looks on from the first fifth of each route's records to the last.
-    fn watch(&self, mirror: &Mirror, name: &str) -> [f64; 2] {
+    fn watch(&self, port: u16, name: &str) -> [f64; 2] {
         let (from, to) = (self.records / 5, self.records * 4 / 5);
         let mut began: [Option<(Instant, u64)>; 2] = [None, None];
         let mut rates: [Option<f64>; 2] = [None, None];
         while rates.iter().any(Option::is_none) {
             std::thread::sleep(Duration::from_millis(10));
             let now = Instant::now();
-            let status = mirror.status();
+            let status = admin::status(port);
             for (i, topic) in HEALTHY.iter().enumerate() {
                 let delivered = delivered(&status, &format!("{topic}-{name}"));
                 match began[i] {
@@ -174,19 +185,11 @@ fn delivered(status: &Value, route: &str) -> u64 {
     flow["counters"]["delivered_records"].as_u64().unwrap_or(0)
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
-}
-
 /// A running process; killed when it is dropped.
-struct Mirror {
-    child: Child,
-    port: u16,
-}
+struct Mirror(Child);
 
 impl Mirror {
-    fn start(file: &Path, port: u16) -> Self {
+    fn start(file: &Path) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_mirror"))
             .args(["run", "--no-progress"])
             .arg(file)
@@ -194,40 +197,14 @@ impl Mirror {
             .stderr(Stdio::null())
             .spawn()
             .expect("mirror starts");
-        Self { child, port }
-    }
-
-    /// What it says of itself; nothing before it answers.
-    fn status(&self) -> Value {
-        let ask = || {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-            write!(stream, "GET /api/v1/status HTTP/1.0\r\n\r\n").ok()?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).ok()?;
-            serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
-        };
-        ask().unwrap_or_default()
-    }
-
-    /// Looks on until a route says this of itself: a broken route that is not broken would prove nothing.
-    fn wait(&self, route: &str, what: &str, said: &str) {
-        let patience = Instant::now() + Duration::from_secs(60);
-        loop {
-            let status = self.status();
-            let route = &status["routes"][route];
-            if route.pointer(what).is_some_and(|found| found == said) {
-                return;
-            }
-            assert!(Instant::now() < patience, "{what} is not {said}: {route}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        Self(child)
     }
 }
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -69,5 +69,8 @@ pub mod exit;
 pub mod verify;
 pub mod version;
 
+#[cfg(test)]
+mod seen;
+
 #[cfg(feature = "sandbox")]
 pub mod sandbox;

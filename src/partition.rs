@@ -100,6 +100,21 @@ impl Policy {
         }
     }
 
+    /// The choice for all records of a source partition, if no record has to be looked at for it.
+    pub fn for_all(&self, source_partition: i32, count: i32) -> Option<Choice> {
+        if count <= 0 {
+            return Some(Choice::TooFew { needs: 1 });
+        }
+        match &self.rule {
+            Rule::Match(OnFewer::Stop) => Some(existing(source_partition, count)),
+            Rule::Match(OnFewer::Modulo) | Rule::Modulo => {
+                Some(Choice::Partition(source_partition.rem_euclid(count)))
+            }
+            Rule::Fixed(partition) => Some(existing(*partition, count)),
+            Rule::RoundRobin | Rule::KeyHash | Rule::By(_) => None,
+        }
+    }
+
     /// The partition, of `count` that the target topic has, for a `record` of `source_partition`.
     ///
     /// `by` takes a record without a value at its path, or with bytes there that are not JSON, as
@@ -120,19 +135,12 @@ impl Policy {
         source_partition: i32,
         count: i32,
     ) -> Option<Choice> {
-        if count <= 0 {
-            return Some(Choice::TooFew { needs: 1 });
-        }
         let hashed = |text: &[u8]| Choice::Partition(by_hash(text, count));
-        match &self.rule {
-            Rule::Match(OnFewer::Stop) => Some(existing(source_partition, count)),
-            Rule::Match(OnFewer::Modulo) | Rule::Modulo => {
-                Some(Choice::Partition(source_partition.rem_euclid(count)))
-            }
-            Rule::Fixed(partition) => Some(existing(*partition, count)),
-            Rule::RoundRobin => None,
-            Rule::KeyHash => record.key.as_deref().map(hashed),
-            Rule::By(path) => text_at(path, record).as_deref().map(hashed),
+        match (self.for_all(source_partition, count), &self.rule) {
+            (Some(choice), _) => Some(choice),
+            (None, Rule::KeyHash) => record.key.as_deref().map(hashed),
+            (None, Rule::By(path)) => text_at(path, record).as_deref().map(hashed),
+            (None, _) => None,
         }
     }
 }

@@ -1,12 +1,18 @@
 //! The seam between the engine and a data plane: what fetch hands over, what produce takes.
 //!
 //! Nothing above this seam knows a client type. Fetch hands over [`Batch`]es (one source partition,
-//! in offset order), produce takes records one by one and answers with one [`Outcome`] for each.
+//! in offset order), produce takes records one by one and answers with one [`Outcome`] for each. Where nobody looks at the
+//! records and both planes can, fetch hands over [`Run`]s of whole batches, and produce takes them as they came.
 //! The `librdkafka` plane (`client`) is the reference; a native one has to give the same target.
 
+pub(crate) mod known;
 pub mod outcomes;
+mod run;
+
+pub use run::{Form, Run};
 
 use crate::record::{HeaderSource, Headers, Origin, Record, TopicPartition};
+use crate::wire::pass::Whole;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -146,6 +152,8 @@ pub fn borrow<'a, R: FetchedRecord>(
 pub enum FetchEvent<R> {
     /// Records.
     Batch(Batch<R>),
+    /// Whole batches, of a partition that [`Source::hand_over`] named.
+    Run(Run),
     /// The group gives us partitions. They are fetched from only after [`Source::place`].
     Assigned(Vec<TopicPartition>),
     /// The group takes partitions back and waits for [`Source::release`].
@@ -243,6 +251,9 @@ pub trait Source: Send {
     fn pause(&mut self, partitions: &[TopicPartition]);
     /// Lets fetching of paused partitions go on where it stopped.
     fn resume(&mut self, partitions: &[TopicPartition]);
+    /// Says in what form the records of a partition are wanted from the next event on, until it is said otherwise. A plane
+    /// that has records only hands over records whatever is said.
+    fn hand_over(&mut self, _: &TopicPartition, _: Form) {}
     /// Answers a revoke or a loss: these partitions are not ours any more.
     ///
     /// # Errors
@@ -346,6 +357,17 @@ pub enum Outcome {
         /// Why.
         fault: ProduceFault,
     },
+    /// A batch that was to pass was not taken.
+    Refused {
+        /// The ticket.
+        ticket: u32,
+        /// How far the offset of its first record lies behind that of its run.
+        distance: u32,
+        /// How many records it has.
+        count: u32,
+        /// Why.
+        fault: ProduceFault,
+    },
 }
 
 /// The target side: an idempotent producer. Shared by the threads of a flow; a source partition
@@ -370,6 +392,17 @@ pub trait Sink: Send + Sync + 'static {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault>;
+    /// Enqueues a batch as it came, behind the records that were enqueued before. Its outcome follows exactly once, for all
+    /// of its records, if and only if this is `Ok`; `first` names the first of them.
+    ///
+    /// # Errors
+    /// Why it was not taken. A plane that writes records only is given none, and takes none.
+    fn pass(&self, _: &Self::Topic, _: i32, _: &Whole, _first: Token) -> Result<(), ProduceFault> {
+        Err(ProduceFault {
+            kind: FaultKind::World,
+            detail: "no batches pass on this data plane".to_owned(),
+        })
+    }
     /// Whether it takes records; a dead one is replaced.
     fn is_usable(&self) -> bool;
     /// Throws away all that is queued and in flight; outcomes follow.

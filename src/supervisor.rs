@@ -4,6 +4,7 @@
 //! order of events can be tried without waiting; [`run`] drives it. Routes are islands: what one
 //! does changes nothing of another (I6), and a failed load changes nothing at all (I5).
 
+use crate::config::spec::Spec;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +38,7 @@ pub use verdict::{ReloadVerdict, RouteResult};
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
     /// What is wanted.
-    pub spec: Arc<crate::config::spec::Spec>,
+    pub spec: Arc<Spec>,
     /// Hash of the content of every file used.
     pub hash: String,
     /// Every file used, to be watched.
@@ -70,10 +71,18 @@ impl RejectedConfig {
     }
 }
 
-/// Loads a configuration as this process runs it: its own files at start and at each reload
-/// (`None`), or others for a plan. Called on threads that may block.
-pub type Load =
-    Arc<dyn Fn(Option<&[PathBuf]>) -> Result<LoadedConfig, RejectedConfig> + Send + Sync>;
+/// What to load.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOrder {
+    /// Other files than the process's own, for a plan.
+    pub files: Option<Vec<PathBuf>>,
+    /// The configuration that runs, if one does: what is the same in both is held once.
+    pub running: Option<Arc<Spec>>,
+}
+
+/// Loads a configuration as this process runs it: its own files at start and at each reload, or others
+/// for a plan. Called on threads that may block.
+pub type Load = Arc<dyn Fn(LoadOrder) -> Result<LoadedConfig, RejectedConfig> + Send + Sync>;
 
 /// What the state machine wants done by its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +108,10 @@ pub async fn run(
     loop {
         for effect in supervisor.take_effects() {
             match effect {
-                Effect::Load => load_aside(&load, supervisor.events()),
+                Effect::Load => {
+                    let running = supervisor.running();
+                    load_aside(&load, running, supervisor.events());
+                }
                 Effect::Follow { files, settle } => follow(files, settle),
             }
         }
@@ -115,10 +127,14 @@ pub async fn run(
 }
 
 /// Files are read and regexes compiled away from the loop, which goes on serving exits meanwhile.
-fn load_aside(load: &Load, events: EventSender) {
+fn load_aside(load: &Load, running: Option<Arc<Spec>>, events: EventSender) {
     let load = Arc::clone(load);
+    let order = LoadOrder {
+        files: None,
+        running,
+    };
     tokio::task::spawn_blocking(move || {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(None)));
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(order)));
         let result = caught.unwrap_or_else(|_| {
             Err(RejectedConfig {
                 first_error: "the configuration loader panicked; this is a bug in mirror".into(),

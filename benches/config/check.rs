@@ -63,6 +63,7 @@ pub fn check(file: &Path) {
             variables: &variables,
             registry: &environment.handlers,
             listeners: &environment.listeners,
+            running: None,
         },
         format: Format::Text(Colour::Never),
         warnings: Warnings::Allow,

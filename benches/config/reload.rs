@@ -3,7 +3,7 @@
 
 use crate::text;
 use mirror::cli::{LoadRequest, NoDataLoss, Program, link};
-use mirror::config::spec::RouteSpec;
+use mirror::config::spec::{RouteSpec, Spec};
 use mirror::flow::{FlowSpec, OnTaken};
 use mirror::logging::Colour;
 use mirror::observe::{FlowView, State};
@@ -92,7 +92,7 @@ impl Process {
         let flows = Arc::new(StandIns(Arc::clone(&touched)));
         let board = Arc::new(Board::default());
         let mut supervisor = Supervisor::new(flows, events, Arc::clone(&board), Limits::default());
-        supervisor.begin(load(&program, &file), Instant::now());
+        supervisor.begin(load(&program, &file, None), Instant::now());
         Self {
             program,
             supervisor,
@@ -112,7 +112,7 @@ impl Process {
         let (reply, mut verdict) = oneshot::channel();
         self.supervisor.handle(Event::Reload { reply }, begun);
         self.supervisor.take_effects();
-        let loaded = load(&self.program, &self.file);
+        let loaded = load(&self.program, &self.file, self.supervisor.running());
         let loading = begun.elapsed();
         let now = Instant::now();
         self.supervisor.handle(Event::Loaded(Ok(loaded)), now);
@@ -141,12 +141,13 @@ impl Process {
     }
 }
 
-fn load(program: &Program, file: &Path) -> LoadedConfig {
+fn load(program: &Program, file: &Path, running: Option<Arc<Spec>>) -> LoadedConfig {
     let request = LoadRequest {
         files: vec![file.to_path_buf()],
         variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: Colour::Off,
+        running,
     };
     (program.load)(&request).unwrap_or_else(|rejected| panic!("{}", rejected.words()))
 }

@@ -1,8 +1,9 @@
 //! The same jobs as Kafka Connect does them, on the JVM.
 
+use crate::jars;
 use crate::jobs::{Job, RECORD};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// How many times faster a chain is meant to be.
@@ -32,16 +33,10 @@ pub fn compare(jobs: &[(&Job, f64)]) {
 
 /// Runs the transforms and reads their times in nanoseconds by name.
 fn run() -> Result<BTreeMap<String, f64>, String> {
-    let folder = std::env::var_os("MIRROR_KAFKA_LIB").map(PathBuf::from);
-    let jars =
-        folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/kafka/lib"));
-    if !jars.is_dir() {
-        return Err("no jars of Kafka: run scripts/kafka-jars".to_owned());
-    }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/handlers/Transforms.java");
     let output = Command::new("java")
         .args(["-Xmx256m", "-XX:+UseSerialGC", "-cp"])
-        .arg(jars.join("*"))
+        .arg(jars::classpath()?)
         .arg(source)
         .arg(RECORD)
         .output()

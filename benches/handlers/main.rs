@@ -5,6 +5,8 @@
 //! Times are CPU times of the thread, so that what else runs on the machine counts little. The
 //! contenders take turns, and medians count.
 
+#[path = "../jars.rs"]
+mod jars;
 mod jobs;
 mod jvm;
 

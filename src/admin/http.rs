@@ -1,20 +1,25 @@
-//! The HTTP interface: what is read over TCP and the socket, and what only the socket may change.
+//! The HTTP interface: what is read over TCP and the socket, and what the socket may change, and TCP with
+//! the token of `admin.write`.
 
 use super::plan::{ConfigPage, PlanRequest};
 use super::status::{Detail, Status, route_status};
 use super::{Desk, metrics, ready};
+use crate::config::secret::Secret;
 use crate::config::spec::Name;
 use crate::redact;
 use crate::supervisor::event::Steered;
 use crate::supervisor::journal::Happened;
 use crate::supervisor::{Event, ReloadVerdict};
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::map_response;
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use tokio::sync::oneshot;
 
 /// Serves both listeners until `stopped` resolves or its sender is gone.
@@ -27,8 +32,10 @@ pub(super) async fn serve(
     if let Some(tcp) = tcp {
         match tokio::net::TcpListener::from_std(tcp) {
             Ok(tcp) => {
-                let looking = looking(desk.clone());
-                tokio::spawn(async move { log_end(axum::serve(tcp, looking).await) });
+                let changing = changing(desk.clone());
+                let with_token = from_fn_with_state(desk.clone(), with_token);
+                let both = looking(desk.clone()).merge(changing.route_layer(with_token));
+                tokio::spawn(async move { log_end(axum::serve(tcp, both).await) });
             }
             Err(error) => log_end(Err(error)),
         }
@@ -74,6 +81,40 @@ pub(super) fn changing(desk: Desk) -> Router {
         .with_state(desk)
 }
 
+/// Lets a call through that carries the token of the configuration that runs.
+async fn with_token(State(desk): State<Desk>, call: Request, next: Next) -> Response {
+    match refusal(&desk, &call) {
+        Some(refusal) => refusal,
+        None => next.run(call).await,
+    }
+}
+
+/// What is said to a call that may not change anything.
+fn refusal(desk: &Desk, call: &Request) -> Option<Response> {
+    let snapshot = desk.board.snapshot();
+    let spec = snapshot.process.spec.as_deref();
+    let Some(token) = spec.and_then(|spec| spec.admin.token.as_ref()) else {
+        let words = "changing calls come over the Unix socket; `admin.write` lets them come here, with a token\n";
+        return Some((StatusCode::FORBIDDEN, words).into_response());
+    };
+    let said = call.headers().get(header::AUTHORIZATION);
+    let said = said.and_then(|said| said.to_str().ok()?.split_once(' '));
+    let is_right = |(scheme, said): (&str, &str)| {
+        scheme.eq_ignore_ascii_case("bearer") && is_same(said, token)
+    };
+    if said.is_some_and(is_right) {
+        return None;
+    }
+    let words = "send the token of `admin.write` as `Authorization: Bearer TOKEN`\n";
+    let how = [(header::WWW_AUTHENTICATE, "Bearer")];
+    Some((StatusCode::UNAUTHORIZED, how, words).into_response())
+}
+
+/// As hashes: how long the comparison takes says nothing of the token.
+fn is_same(said: &str, token: &Secret) -> bool {
+    Sha256::digest(said) == Sha256::digest(token.reveal())
+}
+
 /// No answer holds a secret, whatever error it repeats.
 async fn clean(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
@@ -82,11 +123,19 @@ async fn clean(answer: Response) -> Response {
     };
     let metrics = parts.headers.get(header::CONTENT_TYPE);
     let metrics = metrics.is_some_and(|kind| kind == metrics::CONTENT_TYPE);
-    let clean = match std::str::from_utf8(&body) {
-        Ok(text) if metrics => redact::exposition(text).into_owned().into_bytes(),
-        _ => redact::bytes(&body).into_owned(),
+    let starred = match std::str::from_utf8(&body) {
+        Ok(text) if metrics => match redact::exposition(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean.into_bytes()),
+        },
+        _ => match redact::bytes(&body) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        },
     };
     parts.headers.remove(header::CONTENT_LENGTH);
+    // Mostly there is nothing to star out, and a page of a thousand routes is not copied for it.
+    let clean = starred.map_or(body, Bytes::from);
     Response::from_parts(parts, Body::from(clean))
 }
 

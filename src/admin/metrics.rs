@@ -8,7 +8,7 @@ use crate::supervisor::Board;
 use crate::supervisor::board::{FlowEntry, ProcessView, Snapshot};
 use crate::supervisor::totals::COUNTED;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -37,9 +37,25 @@ const STATES: [State; 8] = [
 pub fn render(board: &Board) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scrape(board.snapshot())));
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry)?;
+    // Its length first: a text that grows by doubling takes more than twice its own memory.
+    let mut length = Length(0);
+    text::encode(&mut length, &registry)?;
+    let mut text = String::with_capacity(length.0 + GROWTH);
+    text::encode(&mut text, &registry)?;
     Ok(text)
+}
+
+/// Bytes by which numbers may have grown since they were counted.
+const GROWTH: usize = 4096;
+
+/// Counts what is written.
+struct Length(usize);
+
+impl fmt::Write for Length {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        Ok(())
+    }
 }
 
 /// One scrape: it reads the flows' atomics while it is written.

@@ -5,8 +5,8 @@ use super::Desk;
 use crate::observe::State;
 use crate::online::Ahead;
 use crate::plan::{Effective, Plan, Report};
-use crate::supervisor::RejectedConfig;
 use crate::supervisor::board::Snapshot;
+use crate::supervisor::{LoadOrder, RejectedConfig};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,8 +55,11 @@ impl Desk {
     /// # Errors
     /// The files may not run.
     pub(super) fn plan(&self, request: &PlanRequest) -> Result<PlanPage, NoPlan> {
-        let files = (!request.files.is_empty()).then_some(request.files.as_slice());
-        let wanted = (self.load)(files).map_err(|rejected: RejectedConfig| NoPlan {
+        let order = LoadOrder {
+            files: (!request.files.is_empty()).then(|| request.files.clone()),
+            running: self.board.snapshot().process.spec.clone(),
+        };
+        let wanted = (self.load)(order).map_err(|rejected: RejectedConfig| NoPlan {
             error: rejected.words().to_owned(),
         })?;
         // After the load: what is applied meanwhile is what it is compared with.

@@ -5,7 +5,7 @@ use crate::observe::{Counters, Reason, State};
 use crate::supervisor::event::Steered;
 use crate::supervisor::testing::{Fakes, name, route, spec, tuned};
 use crate::supervisor::{
-    Event, Limits, LoadedConfig, RejectedConfig, ReloadVerdict, Signal, Supervisor,
+    Event, Limits, LoadOrder, LoadedConfig, RejectedConfig, ReloadVerdict, Signal, Supervisor,
 };
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ struct Bench {
 
 /// Loads `a` changed and no `b`, or rejects a file that is named.
 fn load() -> crate::supervisor::Load {
-    Arc::new(|files| match files {
+    Arc::new(|order| match order.files {
         None => Ok(LoadedConfig {
             spec: Arc::new(spec(vec![tuned(&route("a"))])),
             hash: "second".into(),
@@ -52,6 +52,7 @@ impl Bench {
         let admin = AdminSpec {
             listen: Some(([127, 0, 0, 1], 0).into()),
             socket: Some(folder.path().join("mirror.sock")),
+            token: None,
         };
         let admin = Admin::start(&admin, &name("default"), desk).unwrap();
         let mut supervisor = Supervisor::new(flows.clone(), events, board, Limits::default());
@@ -198,22 +199,71 @@ fn pausing_a_route_that_is_not_there_is_said() {
     assert_eq!(asking.join().unwrap().code, 404);
 }
 
+/// The answer to a request over TCP, with these lines in its head.
+fn over_tcp(at: SocketAddr, request: &str, head: &str) -> String {
+    let mut tcp = std::net::TcpStream::connect(at).unwrap();
+    write!(
+        tcp,
+        "{request} HTTP/1.1\r\nHost: x\r\n{head}Connection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    tcp.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn tcp_may_look_and_not_change() {
     let bench = Bench::new();
-    let ask = |request: &str| {
-        let mut tcp = std::net::TcpStream::connect(bench.admin.address().unwrap()).unwrap();
-        write!(
-            tcp,
-            "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        tcp.read_to_string(&mut answer).unwrap();
-        answer
+    let at = bench.admin.address().unwrap();
+    assert!(over_tcp(at, "GET /livez", "").starts_with("HTTP/1.1 200"));
+    for head in ["", "Authorization: Bearer \r\n"] {
+        let refused = over_tcp(at, "POST /api/v1/reload", head);
+        assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+        assert!(refused.contains("`admin.write`"), "{refused}");
+    }
+}
+
+#[test]
+fn tcp_may_change_with_the_token_of_what_runs() {
+    let mut bench = Bench::new();
+    let at = bench.admin.address().unwrap();
+    let mut changed = spec(vec![route("a"), route("b")]);
+    changed.admin.token = Some(crate::config::secret::Secret::new("0123456789abcdef"));
+    let now = Instant::now();
+    let (reply, _verdict) = tokio::sync::oneshot::channel();
+    bench.supervisor.handle(Event::Reload { reply }, now);
+    let loaded = LoadedConfig {
+        spec: Arc::new(changed),
+        hash: "second".into(),
+        files: Vec::new(),
+        warnings: String::new(),
     };
-    assert!(ask("GET /livez").starts_with("HTTP/1.1 200"));
-    assert!(ask("POST /api/v1/reload").starts_with("HTTP/1.1 404"));
+    bench.supervisor.handle(Event::Loaded(Ok(loaded)), now);
+    let pause = "POST /api/v1/routes/a/pause";
+    for head in [
+        "",
+        "Authorization: Bearer 0123456789abcdeX\r\n",
+        "Authorization: Bearer 0123456789abcdef0\r\n",
+        "Authorization: Basic 0123456789abcdef\r\n",
+    ] {
+        let refused = over_tcp(at, pause, head);
+        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+        assert!(
+            refused.to_lowercase().contains("www-authenticate: bearer"),
+            "{refused}"
+        );
+    }
+    std::thread::scope(|scope| {
+        let asking =
+            scope.spawn(move || over_tcp(at, pause, "authorization: bearer 0123456789abcdef\r\n"));
+        let Some(Event::Pause { reply, .. }) = bench.inbox.blocking_recv() else {
+            panic!()
+        };
+        reply.send(Steered::Accepted).unwrap();
+        let answer = asking.join().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    });
 }
 
 #[test]
@@ -223,6 +273,7 @@ fn a_busy_port_is_an_error_that_says_what_to_do() {
     let spec = AdminSpec {
         listen: bench.admin.address(),
         socket: Some(folder.path().join("other.sock")),
+        token: None,
     };
     let desk = Desk {
         board: Arc::new(Board::default()),
@@ -249,7 +300,9 @@ fn the_plan_that_is_shown_is_the_plan_that_is_applied() {
     let now = Instant::now();
     let (reply, mut verdict) = tokio::sync::oneshot::channel();
     bench.supervisor.handle(Event::Reload { reply }, now);
-    bench.supervisor.handle(Event::Loaded(load()(None)), now);
+    bench
+        .supervisor
+        .handle(Event::Loaded(load()(LoadOrder::default())), now);
     bench.flows.last("a").take();
     bench.flows.last("b").exit(crate::flow::FlowExit::Drained);
     while let Ok(event) = bench.inbox.try_recv() {

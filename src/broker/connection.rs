@@ -227,7 +227,7 @@ impl Connection {
         credentials: &Credentials,
         within: Duration,
     ) -> Result<Option<Instant>, Trouble> {
-        let mechanism = credentials.mechanism.as_str();
+        let mechanism = credentials.mechanism();
         let refused = |detail| Trouble::Refused { mechanism, detail };
         let version = self.common(Api::SaslHandshake)?;
         let chosen = SaslHandshake { mechanism };
@@ -237,7 +237,7 @@ impl Connection {
             refused(format!("this listener has {has} ({})", others.code))
         })?;
         let version = self.common(Api::SaslAuthenticate)?;
-        let mut exchange = Exchange::begin(credentials).map_err(refused)?;
+        let mut exchange = Exchange::begin(credentials).await.map_err(refused)?;
         let mut said = exchange.step(None).map_err(refused)?;
         loop {
             let (Said::Bytes(bytes) | Said::Last(bytes)) = &said;

@@ -22,3 +22,4 @@ pub mod message;
 pub mod sasl;
 pub mod security;
 pub mod tls;
+pub mod token;

@@ -1,12 +1,19 @@
 //! Who we are: one mechanism, step by step. The mechanisms themselves are rsasl's.
 
-use super::security::Credentials;
+use super::security::{Credentials, Login};
 use rsasl::config::SASLConfig;
 use rsasl::prelude::{Mechname, SASLClient, Session, State};
 
 /// An exchange under way.
 pub struct Exchange {
-    session: Session,
+    state: Under,
+}
+
+enum Under {
+    /// By rsasl.
+    Session(Session),
+    /// A message with a token, until it is said.
+    Token(Option<Vec<u8>>),
 }
 
 /// What the mechanism says.
@@ -22,8 +29,17 @@ impl Exchange {
     /// Begins one.
     ///
     /// # Errors
-    /// Names or passwords that the mechanism cannot carry.
-    pub fn begin(credentials: &Credentials) -> Result<Self, String> {
+    /// Names or passwords that the mechanism cannot carry; nobody gives a token.
+    pub async fn begin(credentials: &Credentials) -> Result<Self, String> {
+        match credentials {
+            Credentials::Login(login) => Self::of_login(login),
+            Credentials::Tokens(tokens) => Ok(Self {
+                state: Under::Token(Some(tokens.message().await?)),
+            }),
+        }
+    }
+
+    fn of_login(credentials: &Login) -> Result<Self, String> {
         let config = SASLConfig::with_credentials(
             None,
             credentials.username.clone(),
@@ -35,7 +51,9 @@ impl Exchange {
         let session = SASLClient::new(config)
             .start_suggested([&name])
             .map_err(|error| error.to_string())?;
-        Ok(Self { session })
+        Ok(Self {
+            state: Under::Session(session),
+        })
     }
 
     /// The next step, after the broker's; `None` for the first.
@@ -43,16 +61,31 @@ impl Exchange {
     /// # Errors
     /// A broker that does not know the password either, or what it sent is no step.
     pub fn step(&mut self, heard: Option<&[u8]>) -> Result<Said, String> {
-        let mut said = Vec::new();
-        let state = self
-            .session
-            .step(heard, &mut said)
-            .map_err(|error| error.to_string())?;
-        Ok(match state {
-            State::Running => Said::Bytes(said),
-            State::Finished(_) => Said::Last(said),
-        })
+        match &mut self.state {
+            Under::Session(session) => step(session, heard),
+            Under::Token(message) => token_step(message, heard),
+        }
     }
+}
+
+/// A broker that takes a token says nothing; one that does not says why, and the connection is of no use (RFC 7628).
+fn token_step(message: &mut Option<Vec<u8>>, heard: Option<&[u8]>) -> Result<Said, String> {
+    match (message.take(), heard) {
+        (Some(message), _) => Ok(Said::Bytes(message)),
+        (None, None | Some([])) => Ok(Said::Last(Vec::new())),
+        (None, Some(why)) => Err(String::from_utf8_lossy(why).into_owned()),
+    }
+}
+
+fn step(session: &mut Session, heard: Option<&[u8]>) -> Result<Said, String> {
+    let mut said = Vec::new();
+    let state = session
+        .step(heard, &mut said)
+        .map_err(|error| error.to_string())?;
+    Ok(match state {
+        State::Running => Said::Bytes(said),
+        State::Finished(_) => Said::Last(said),
+    })
 }
 
 #[cfg(test)]
@@ -61,8 +94,8 @@ mod tests {
     use crate::broker::security::Mechanism;
     use crate::config::secret::Secret;
 
-    fn credentials(mechanism: Mechanism) -> Credentials {
-        Credentials {
+    fn login(mechanism: Mechanism) -> Login {
+        Login {
             mechanism,
             username: "alice".into(),
             password: Secret::new("a password"),
@@ -71,7 +104,7 @@ mod tests {
 
     #[test]
     fn plain_is_said_at_once() {
-        let mut exchange = Exchange::begin(&credentials(Mechanism::Plain)).expect("it begins");
+        let mut exchange = Exchange::of_login(&login(Mechanism::Plain)).expect("it begins");
         assert_eq!(
             exchange.step(None),
             Ok(Said::Last(b"\0alice\0a password".to_vec()))
@@ -79,9 +112,23 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_taken_without_a_word_or_refused_with_some() {
+        let exchange = || Exchange {
+            state: Under::Token(Some(b"n,,token".to_vec())),
+        };
+        let mut taken = exchange();
+        assert_eq!(taken.step(None), Ok(Said::Bytes(b"n,,token".to_vec())));
+        assert_eq!(taken.step(Some(b"")), Ok(Said::Last(Vec::new())));
+        let mut refused = exchange();
+        assert!(refused.step(None).is_ok());
+        let words = r#"{"status":"invalid_token"}"#;
+        assert_eq!(refused.step(Some(words.as_bytes())), Err(words.to_owned()));
+    }
+
+    #[test]
     fn scram_begins_with_the_name_and_wants_a_proof_from_the_broker() {
         for mechanism in [Mechanism::ScramSha256, Mechanism::ScramSha512] {
-            let mut exchange = Exchange::begin(&credentials(mechanism)).expect("it begins");
+            let mut exchange = Exchange::of_login(&login(mechanism)).expect("it begins");
             let Ok(Said::Bytes(first)) = exchange.step(None) else {
                 panic!("{mechanism:?} goes on");
             };

@@ -1,7 +1,9 @@
 //! What a cluster wants before it talks, and why some of it is left to librdkafka.
 
+use super::token::Tokens;
 use crate::config::secret::Secret;
 use crate::config::spec::{ClusterSpec, SaslMechanism, SaslSpec, TlsSpec};
+use std::sync::Arc;
 
 /// How connections to a cluster are secured.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +16,17 @@ pub struct Security {
 
 /// Who we are.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Credentials {
-    /// How it is shown.
+pub enum Credentials {
+    /// A name and a password.
+    Login(Login),
+    /// Somebody else says so: OAUTHBEARER.
+    Tokens(Arc<Tokens>),
+}
+
+/// A name and a password.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Login {
+    /// How they are shown.
     pub mechanism: Mechanism,
     /// The name.
     pub username: String,
@@ -23,7 +34,17 @@ pub struct Credentials {
     pub password: Secret,
 }
 
-/// The mechanisms that are spoken here.
+impl Credentials {
+    /// The name of the mechanism that they are shown by.
+    pub fn mechanism(&self) -> &'static str {
+        match self {
+            Credentials::Login(login) => login.mechanism.as_str(),
+            Credentials::Tokens(_) => SaslMechanism::OauthBearer.as_str(),
+        }
+    }
+}
+
+/// The mechanisms for a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// The password as it is.
@@ -54,8 +75,8 @@ pub enum Unsuited {
     /// A private key with a password.
     #[error("a private key with a password is read by librdkafka only")]
     KeyPassword,
-    /// A name or a password is missing.
-    #[error("SASL {0} needs a username and a password")]
+    /// Something is missing that says who we are.
+    #[error("SASL {0} needs to know who we are")]
     Incomplete(&'static str),
     /// A setting of librdkafka that changes how it connects.
     #[error("the property {0} is librdkafka's own")]
@@ -63,8 +84,9 @@ pub enum Unsuited {
 }
 
 /// Properties of librdkafka that change how it connects or who it is.
-const CONNECTING: [&str; 6] = [
+const CONNECTING: [&str; 7] = [
     "ssl.",
+    "https.",
     "sasl.",
     "security.protocol",
     "socket.",
@@ -78,7 +100,11 @@ impl Security {
     /// # Errors
     /// Why they are left to librdkafka.
     pub fn of(cluster: &ClusterSpec) -> Result<Self, Unsuited> {
-        let is_connecting = |key: &&String| CONNECTING.iter().any(|start| key.starts_with(start));
+        let is_connecting = |key: &&String| {
+            // Those of tokens are looked at by whoever fetches them.
+            !key.starts_with("sasl.oauthbearer.")
+                && CONNECTING.iter().any(|start| key.starts_with(start))
+        };
         if let Some(property) = cluster.properties.keys().find(is_connecting) {
             return Err(Unsuited::Property(property.clone()));
         }
@@ -91,12 +117,18 @@ impl Security {
         }
         Ok(Self {
             tls: cluster.tls.clone(),
-            sasl: cluster.sasl.as_ref().map(credentials).transpose()?,
+            sasl: match &cluster.sasl {
+                None => None,
+                Some(sasl) if sasl.mechanism == SaslMechanism::OauthBearer => {
+                    Some(Credentials::Tokens(Arc::new(Tokens::of(cluster)?)))
+                }
+                Some(sasl) => Some(Credentials::Login(login(sasl)?)),
+            },
         })
     }
 }
 
-fn credentials(sasl: &SaslSpec) -> Result<Credentials, Unsuited> {
+fn login(sasl: &SaslSpec) -> Result<Login, Unsuited> {
     let name = sasl.mechanism.as_str();
     let mechanism = match sasl.mechanism {
         SaslMechanism::Plain => Mechanism::Plain,
@@ -109,7 +141,7 @@ fn credentials(sasl: &SaslSpec) -> Result<Credentials, Unsuited> {
     let (Some(username), Some(password)) = (&sasl.username, &sasl.password) else {
         return Err(Unsuited::Incomplete(name));
     };
-    Ok(Credentials {
+    Ok(Login {
         mechanism,
         username: username.clone(),
         password: password.clone(),
@@ -151,12 +183,10 @@ mod tests {
                 sasl: None
             })
         );
-        for mechanism in [SaslMechanism::Gssapi, SaslMechanism::OauthBearer] {
-            let mut cluster = cluster();
-            cluster.sasl = Some(sasl(mechanism));
-            let why = Security::of(&cluster);
-            assert_eq!(why, Err(Unsuited::Mechanism(mechanism.as_str())));
-        }
+        let mut with_tickets = cluster();
+        with_tickets.sasl = Some(sasl(SaslMechanism::Gssapi));
+        let why = Security::of(&with_tickets);
+        assert_eq!(why, Err(Unsuited::Mechanism("GSSAPI")));
         let mut with_key = cluster();
         with_key.tls = Some(TlsSpec {
             key_password: Some(Secret::new("a password")),

@@ -34,6 +34,7 @@ fn load_in(folder: &Path, tests: &str) -> Result<Loaded, Vec<String>> {
         variables: &crate::config::interpolate::Variables::default(),
         registry: &registry,
         listeners: &listeners,
+        running: None,
     };
     config::load(&[path], &options).map_err(|rejected| {
         let line = |d: &Diagnostic| {

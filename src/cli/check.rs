@@ -8,6 +8,7 @@ use crate::config::render::{self, Colour};
 use crate::config::spec::{ClusterSpec, RouteSpec};
 use crate::config::{self, LoadOptions, Loaded, Rejected, effective, github, sarif};
 use crate::estimate::{Estimate, Machine};
+use crate::flow::passing::Passing;
 use crate::handler::Analysis;
 use crate::online::{self, Ahead, Answers};
 use serde_json::{Value, json};
@@ -209,7 +210,7 @@ fn line(route: &RouteSpec) -> String {
         route.name,
         names(&route.sources).join(", "),
         names(&route.targets).join(", "),
-        route.chain.cost(),
+        Passing::of_route(route),
     )
 }
 
@@ -274,11 +275,13 @@ fn write_json(
     let routes = loaded.into_iter().flat_map(|l| l.spec.routes.values());
     let routes: Vec<Value> = routes
         .map(|route| {
+            let passing = Passing::of_route(route);
             json!({
                 "name": route.name.as_str(),
                 "sources": names(&route.sources),
                 "targets": names(&route.targets),
-                "cost": route.chain.cost().to_string(),
+                "cost": passing.class(),
+                "because": passing.because(),
                 "handlers": analysis(&route.chain.analysis()),
             })
         })
@@ -321,6 +324,7 @@ mod tests {
                 variables: &crate::config::interpolate::Variables::default(),
                 registry: &registry,
                 listeners: &listeners,
+                running: None,
             },
             format,
             warnings,
@@ -341,7 +345,10 @@ mod tests {
         let (outcome, out, err) = check(SOUND, PLAIN, Warnings::Deny, Demand::NoDataLoss);
         assert_eq!(outcome, Outcome::Ok);
         let lines: Vec<&str> = out.lines().collect();
-        assert_eq!(lines[0], "route r: a → b, pass-through");
+        assert_eq!(
+            lines[0],
+            "route r: a → b, records as they are (librdkafka fetches from a)"
+        );
         assert!(lines[1].starts_with("estimate: at most ") && lines.len() == 2);
         assert_eq!(err, "ok\n");
     }

@@ -20,6 +20,7 @@ pub(super) fn graph(
         variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
+        running: None,
     });
     let spec = match loaded {
         Ok(loaded) => loaded.spec,

@@ -46,19 +46,22 @@ fn options<'a>(environment: &'a Environment, variables: &'a Variables) -> LoadOp
         variables,
         registry: &environment.handlers,
         listeners: &environment.listeners,
+        running: None,
     }
 }
 
 fn load(request: &LoadRequest, environment: &Environment) -> Result<LoadedConfig, RejectedConfig> {
     let colour = colour(request.colour);
-    let loaded = config::load(&request.files, &options(environment, &request.variables)).map_err(
-        |rejected| RejectedConfig {
-            first_error: rejected.first_error(),
-            rendered: rejected.render(colour),
-            hash: Some(rejected.hash.clone()),
-            files: rejected.files.clone(),
-        },
-    )?;
+    let options = LoadOptions {
+        running: request.running.as_deref(),
+        ..options(environment, &request.variables)
+    };
+    let loaded = config::load(&request.files, &options).map_err(|rejected| RejectedConfig {
+        first_error: rejected.first_error(),
+        rendered: rejected.render(colour),
+        hash: Some(rejected.hash.clone()),
+        files: rejected.files.clone(),
+    })?;
     if request.no_data_loss == NoDataLoss::Required {
         refuse_losses(&loaded, colour)?;
     }

@@ -188,6 +188,7 @@ fn load(files: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<Ar
         variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
+        running: None,
     };
     match (program.load)(&request) {
         Ok(config) => Ok(config.spec),

@@ -3,9 +3,10 @@
 
 use super::{CheckFormat, TestFormat, TryArgs};
 use crate::config::interpolate::Variables;
+use crate::config::spec::Spec;
 use crate::exit::Exit;
 use crate::logging::Colour;
-use crate::supervisor::{Flows, LoadedConfig, RejectedConfig};
+use crate::supervisor::{Flows, LoadOrder, LoadedConfig, RejectedConfig};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -52,13 +53,16 @@ pub struct LoadRequest {
     pub no_data_loss: NoDataLoss,
     /// Whether rendered diagnostics may use colour.
     pub colour: Colour,
+    /// The configuration that the process runs, if it does: what is the same in both is held once.
+    pub running: Option<Arc<Spec>>,
 }
 
 impl LoadRequest {
-    /// The same for `files`, where some are named.
-    pub fn with(&self, files: Option<&[PathBuf]>) -> Self {
+    /// The same as `order` says.
+    pub fn with(&self, order: LoadOrder) -> Self {
         Self {
-            files: files.map_or_else(|| self.files.clone(), <[PathBuf]>::to_vec),
+            files: order.files.unwrap_or_else(|| self.files.clone()),
+            running: order.running,
             ..self.clone()
         }
     }

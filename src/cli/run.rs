@@ -9,8 +9,8 @@ use crate::exit::Exit;
 use crate::logging::{self, Format, Screen};
 use crate::shutdown;
 use crate::supervisor::{
-    self, Board, Event, EventSender, Leftover, Limits, Load, LoadedConfig, Outcome, RejectedConfig,
-    Supervisor,
+    self, Board, Event, EventSender, Leftover, Limits, Load, LoadOrder, LoadedConfig, Outcome,
+    RejectedConfig, Supervisor,
 };
 use crate::systemd;
 use std::io::IsTerminal;
@@ -46,9 +46,10 @@ pub(super) fn run(
         variables: program.variables.clone(),
         no_data_loss: args.no_data_loss.into(),
         colour,
+        running: None,
     };
     let load = narrowed(Arc::clone(&program.load), request, narrow);
-    let first = match load(None) {
+    let first = match load(LoadOrder::default()) {
         Ok(first) => first,
         Err(rejected) => {
             text::err(rejected.words());
@@ -219,8 +220,8 @@ impl Narrow {
 }
 
 fn narrowed(load: LoadFiles, request: LoadRequest, narrow: Narrow) -> Load {
-    Arc::new(move |files| {
-        let loaded = load(&request.with(files))?;
+    Arc::new(move |order| {
+        let loaded = load(&request.with(order))?;
         match narrow.apply(&loaded.spec) {
             Ok(spec) => Ok(LoadedConfig {
                 spec: Arc::new(spec),

@@ -91,6 +91,7 @@ fn load(config: Vec<PathBuf>, color: ColorChoice, program: &Program) -> Result<A
         variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: text::colour_of_stderr(color),
+        running: None,
     };
     (program.load)(&request)
         .map(|config| config.spec)

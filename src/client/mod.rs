@@ -16,6 +16,7 @@ pub mod admin;
 pub mod asker;
 pub mod consumer;
 mod door;
+mod introduction;
 mod leaving;
 pub mod native;
 pub mod producer;
@@ -26,6 +27,6 @@ pub mod settings;
 /// What threads share, for the modules whose interleavings are tried: `tests/threads/main.rs` compiles them with others in the
 /// place of these.
 mod sync {
-    pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
-    pub(crate) use std::sync::{PoisonError, RwLock};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 }

@@ -6,11 +6,13 @@
 
 use crate::client::consumer::{LogContext, write_log};
 use crate::client::door::Door;
+use crate::client::introduction::{Introduction, Introductions};
 use crate::client::native::{self, Deliveries, Queue, Said, Severity, TopicHandle};
 use crate::handler::FailureCode;
+use crate::plane::known::Known;
 use crate::plane::outcomes::{Deliver, Outcomes};
 use crate::plane::{FaultKind, ProduceFault, Sink, Token};
-use crate::record::Record;
+use crate::record::{HeaderSource, Headers, Record};
 use rdkafka::ClientConfig;
 use rdkafka::client::Client;
 use rdkafka::config::FromClientConfigAndContext;
@@ -53,6 +55,8 @@ struct Shared {
     outstanding: AtomicU64,
     /// Shut once it takes no more records.
     door: Door,
+    /// Which partitions know it.
+    introductions: Introductions<Kept>,
     /// Nobody enqueues any more.
     retired: AtomicBool,
 }
@@ -75,6 +79,7 @@ impl Producer {
             subject,
             outstanding: AtomicU64::new(0),
             door: Door::new(),
+            introductions: Introductions::default(),
             retired: AtomicBool::new(false),
         });
         let reader = shared.clone();
@@ -105,6 +110,7 @@ fn read_reports(shared: &Arc<Shared>, deliver: &Deliver) {
             Some(_) => {}
             None => shared.let_go(),
         }
+        shared.give_up(deliver);
         let retired = shared.retired.load(Ordering::Acquire)
             && shared.outstanding.load(Ordering::Acquire) == 0;
         if retired && Arc::strong_count(shared) == 1 {
@@ -116,7 +122,36 @@ fn read_reports(shared: &Arc<Shared>, deliver: &Deliver) {
 /// A topic of one producer; keeps the producer's handle alive.
 pub struct ProducerTopic {
     handle: TopicHandle,
+    name: Box<str>,
+    /// Partitions by number, as far as they were written to.
+    known: Known<Arc<Introduction<Kept>>>,
     _client: Arc<Shared>,
+}
+
+/// A record that waits for the one before it.
+#[derive(Debug)]
+struct Kept {
+    key: Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
+    headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    timestamp: Option<i64>,
+    token: Token,
+}
+
+impl Kept {
+    fn of(record: &Record<'_>, token: Token) -> Self {
+        let mut headers = Vec::new();
+        while let Some((name, value)) = record.headers.get(headers.len()) {
+            headers.push((name.to_vec(), value.map(<[u8]>::to_vec)));
+        }
+        Self {
+            key: record.key.as_deref().map(<[u8]>::to_vec),
+            value: record.value.as_deref().map(<[u8]>::to_vec),
+            headers,
+            timestamp: record.timestamp,
+            token,
+        }
+    }
 }
 
 impl Shared {
@@ -155,14 +190,77 @@ impl Shared {
     fn deliver(&self, reports: &Deliveries, deliver: &Deliver) {
         let mut outcomes = Outcomes::default();
         let mut count = 0;
-        let mut failures = false;
-        reports.for_each(|opaque, error| {
+        let (mut failures, mut is_broken) = (false, false);
+        reports.for_each(|report| {
             count += 1;
+            let error = report.error();
             failures |= error.is_some();
-            outcomes.add(Token::unpack(opaque), error.map(|code| self.fault(code)));
+            outcomes.add(
+                Token::unpack(report.opaque()),
+                error.map(|code| self.fault(code)),
+            );
+            // Rarely: a name is not read for each report of those that are known.
+            if self.introductions.are_pending() {
+                let (topic, partition) = report.place();
+                if let Some(at) = self.introductions.pending(topic, partition) {
+                    match error {
+                        None => self.introduced(&at, topic, partition),
+                        Some(_) => is_broken = true,
+                    }
+                }
+            }
         });
         if failures && let Some((_, detail)) = native::fatal_error(&self.client) {
             self.die(&detail);
+        }
+        if is_broken {
+            // Who comes now would overtake a first record.
+            self.door.shut();
+        }
+        outcomes.send(deliver);
+        self.outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+
+    /// A partition has taken the first record: those behind it are sent.
+    fn introduced(&self, at: &Introduction<Kept>, topic: &str, partition: i32) {
+        let sent = self.door.pass(|| {
+            let handle = TopicHandle::new(&self.client, topic).ok_or(RDKafkaErrorCode::Fatal)?;
+            let send = |kept: &Kept| self.send(&handle, partition, kept);
+            self.introductions.arrived(at, send)
+        });
+        if let Some(Err(code)) = sent {
+            // Some of them went, the others are given up: nothing may follow them.
+            self.die(&code.to_string());
+        }
+    }
+
+    fn send(
+        &self,
+        topic: &TopicHandle,
+        partition: i32,
+        kept: &Kept,
+    ) -> Result<(), RDKafkaErrorCode> {
+        let headers: &dyn HeaderSource = &kept.headers;
+        let parts = native::Parts {
+            key: kept.key.as_deref(),
+            value: kept.value.as_deref(),
+            headers: &Headers::Untouched(headers),
+            timestamp: kept.timestamp,
+        };
+        native::enqueue(&self.client, topic, partition, &parts, kept.token.pack())
+    }
+
+    /// A handle that is shut sends none of those that wait behind a first record.
+    fn give_up(&self, deliver: &Deliver) {
+        if self.door.is_open() || !self.introductions.are_pending() {
+            return;
+        }
+        let waiting = self.introductions.all_failed();
+        let count = waiting.len() as u64;
+        let mut outcomes = Outcomes::default();
+        let fault = fault_of(RDKafkaErrorCode::PurgeQueue);
+        for kept in waiting {
+            outcomes.add(kept.token, Some(fault.clone()));
         }
         outcomes.send(deliver);
         self.outstanding.fetch_sub(count, Ordering::AcqRel);
@@ -216,6 +314,8 @@ impl Sink for Producer {
         })?;
         Ok(ProducerTopic {
             handle,
+            name: name.into(),
+            known: Known::default(),
             _client: self.shared.clone(),
         })
     }
@@ -227,16 +327,47 @@ impl Sink for Producer {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
+        let look_up = || self.shared.introductions.of(&topic.name, partition);
+        let enter = |at: &Arc<Introduction<Kept>>| self.enter(topic, partition, record, token, at);
+        let entered = topic.known.with(partition, look_up, enter);
+        entered.unwrap_or_else(|| {
+            Err(ProduceFault {
+                kind: FaultKind::World,
+                detail: format!("partition {partition}"),
+            })
+        })
+    }
+
+    fn is_usable(&self) -> bool {
+        self.shared.door.is_open()
+    }
+
+    fn purge(&self) {
+        let client = &self.shared.client;
+        self.shared.door.shut_and(|| native::purge(client));
+    }
+}
+
+impl Producer {
+    fn enter(
+        &self,
+        topic: &ProducerTopic,
+        partition: i32,
+        record: &Record<'_>,
+        token: Token,
+        at: &Introduction<Kept>,
+    ) -> Result<(), ProduceFault> {
+        let send = || {
+            let parts = native::Parts::of(record);
+            let (client, topic) = (&self.shared.client, &topic.handle);
+            native::enqueue(client, topic, partition, &parts, token.pack())
+        };
         let enter = || {
             // Counted first: the report may come before the call returns.
             self.shared.outstanding.fetch_add(1, Ordering::AcqRel);
-            native::enqueue(
-                &self.shared.client,
-                &topic.handle,
-                partition,
-                record,
-                token.pack(),
-            )
+            let introductions = &self.shared.introductions;
+            let entered = introductions.enter(at, send, || Kept::of(record, token));
+            entered.unwrap_or(Err(RDKafkaErrorCode::PurgeQueue))
         };
         // A purged handle takes nothing: what it took before is being thrown away, and a later record
         // must not arrive in its place.
@@ -251,21 +382,13 @@ impl Sink for Producer {
             self.shared.fault(code)
         })
     }
-
-    fn is_usable(&self) -> bool {
-        self.shared.door.is_open()
-    }
-
-    fn purge(&self) {
-        let client = &self.shared.client;
-        self.shared.door.shut_and(|| native::purge(client));
-    }
 }
 
 impl Drop for Producer {
     /// What is still queued is thrown away: whoever drops a producer has given its records up, and
     /// their offsets are not committed (B069). The report thread ends when the last report came.
     fn drop(&mut self) {
+        self.shared.door.shut();
         if self.shared.outstanding.load(Ordering::Acquire) > 0 {
             native::purge(&self.shared.client);
         }

@@ -22,6 +22,14 @@ pub(crate) fn load_paths(paths: &[PathBuf]) -> Result<Loaded, Box<Rejected>> {
 }
 
 pub(crate) fn load_with(paths: &[PathBuf], variables: &Variables) -> Result<Loaded, Box<Rejected>> {
+    load_beside(paths, variables, None)
+}
+
+fn load_beside(
+    paths: &[PathBuf],
+    variables: &Variables,
+    running: Option<&Spec>,
+) -> Result<Loaded, Box<Rejected>> {
     let (registry, listeners) = (Registry::default(), Listeners::default());
     let environment = |name: &str| match name {
         "N" => Some("4".to_owned()),
@@ -34,6 +42,7 @@ pub(crate) fn load_with(paths: &[PathBuf], variables: &Variables) -> Result<Load
         variables,
         registry: &registry,
         listeners: &listeners,
+        running,
     };
     load(paths, &options)
 }
@@ -79,6 +88,46 @@ pub(crate) fn route(setting: &str) -> String {
 
 pub(crate) fn cluster(setting: &str) -> String {
     file(&format!(", {setting}"), "", "")
+}
+
+#[test]
+fn what_two_generations_have_in_common_is_held_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.yaml");
+    let load = |port: u16, text: &str, running: Option<&Spec>| {
+        let route = |name: &str, text: &str| {
+            format!(
+                "  {name}:\n    source: a\n    target: b\n    topics: {{ include: [{name}] }}\n    handlers:\n      - filter: {{ drop: tombstone }}\n      - reformat: {{ set: {{ header.x: '{text}' }} }}\n"
+            )
+        };
+        let clusters = format!(
+            "version: 1\nclusters:\n  a: {{ bootstrap_servers: ['a:1'] }}\n  b: {{ bootstrap_servers: ['b:{port}'] }}\nroutes:\n"
+        );
+        let routes = [route("one", "x"), route("two", text)].concat();
+        std::fs::write(&path, clusters + &routes).unwrap();
+        let loaded = load_beside(std::slice::from_ref(&path), &Variables::default(), running);
+        loaded.map_err(|r| r.render(Colour::Never)).unwrap().spec
+    };
+    let running = load(1, "x", None);
+    let [one, two] = ["one", "two"].map(|name| spec::Name::new(name).unwrap());
+    let held =
+        |wanted: &Spec, name| std::sync::Arc::ptr_eq(&running.routes[name], &wanted.routes[name]);
+    let same = load(1, "x", Some(&running));
+    assert!(held(&same, &one) && held(&same, &two));
+    let changed = load(1, "y", Some(&running));
+    assert!(held(&changed, &one) && !held(&changed, &two));
+    let steps = |spec: &Spec| -> Vec<*const crate::handler::StepSpec> {
+        spec.routes[&two]
+            .chain
+            .specs()
+            .map(std::ptr::from_ref)
+            .collect()
+    };
+    let (before, now) = (steps(&running), steps(&changed));
+    assert!(before[0] == now[0] && before[1] != now[1]);
+    let moved = load(2, "x", Some(&running));
+    assert!(!held(&moved, &one), "its target is another one");
+    assert_eq!(moved.routes[&one].targets[0].bootstrap_servers, ["b:2"]);
 }
 
 #[test]

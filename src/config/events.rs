@@ -1,20 +1,19 @@
 //! YAML text → a recorded list of nodes: what the parser says, before aliases are replayed.
 
 use crate::config::diagnostic::{Code, Diagnostic};
+use crate::config::pieces::Pieces;
 use crate::config::place::{Sources, Span};
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Bytes of a text for each of its nodes, where there are many: a list that grows by doubling would leave
-/// as much behind as it holds.
-const BYTES_OF_A_NODE: usize = 5;
-/// Nodes that room is made for at most.
-const MOST_ROOM: usize = 1 << 20;
-
 /// A node of the recorded document.
+#[derive(Clone, Debug)]
 pub enum Node<'t> {
-    /// A text with its style.
-    Scalar(std::borrow::Cow<'t, str>, ScalarStyle),
+    /// A text that may mean a number, a boolean or nothing.
+    Plain(Cow<'t, str>),
+    /// A text that is one.
+    Text(Cow<'t, str>),
     /// A list begins.
     List,
     /// A map begins.
@@ -28,18 +27,52 @@ pub enum Node<'t> {
 /// The recorded document: nodes in their order, anchors, and where each node's successor is.
 pub struct Nodes<'t> {
     file: usize,
-    list: Vec<Recorded<'t>>,
+    text: &'t str,
+    list: Pieces<Recorded>,
+    /// Texts that do not stand in the file as they are: with escapes, or over several lines.
+    spelt: Vec<String>,
     /// The index of each anchor's node.
     pub anchors: HashMap<usize, usize>,
+    /// Whether a map may be merged into another one.
+    merges: Merges,
+}
+
+/// Whether there is a `<<`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Merges {
+    None,
+    Some,
 }
 
 /// A node, its bytes, and the index behind it and all that is in it. A file is at most 64 MiB long, and
 /// has no more nodes than bytes; there are many of them at once.
-struct Recorded<'t> {
-    node: Node<'t>,
+struct Recorded {
+    what: What,
     start: u32,
     end: u32,
     next: u32,
+}
+
+/// What a node is, without its text.
+#[derive(Clone, Copy)]
+enum What {
+    Plain(Said),
+    Text(Said),
+    List,
+    Map,
+    Alias(u32),
+    End,
+}
+
+/// Where the text of a scalar stands.
+#[derive(Clone, Copy)]
+enum Said {
+    /// It is the scalar's bytes.
+    Whole,
+    /// It stands between the scalar's quotes.
+    Inside,
+    /// It is the spelt one of that number.
+    Spelt(u32),
 }
 
 impl<'t> Nodes<'t> {
@@ -49,8 +82,48 @@ impl<'t> Nodes<'t> {
     }
 
     /// The node of that index.
-    pub fn node(&self, index: usize) -> &Node<'t> {
-        &self.list[index].node
+    pub fn node(&self, index: usize) -> Node<'t> {
+        match self.list[index].what {
+            What::Plain(said) => Node::Plain(self.said(index, said)),
+            What::Text(said) => Node::Text(self.said(index, said)),
+            What::List => Node::List,
+            What::Map => Node::Map,
+            What::Alias(anchor) => Node::Alias(anchor as usize),
+            What::End => Node::End,
+        }
+    }
+
+    fn said(&self, index: usize, said: Said) -> Cow<'t, str> {
+        let bytes = self.span(index);
+        let part = match said {
+            Said::Whole => self.text.get(bytes.start..bytes.end),
+            Said::Inside => inside(self.text, bytes),
+            Said::Spelt(number) => {
+                let spelt = self.spelt.get(number as usize).cloned();
+                return Cow::Owned(spelt.unwrap_or_default());
+            }
+        };
+        Cow::Borrowed(part.unwrap_or_default())
+    }
+
+    /// Whether a list or map ends there.
+    pub fn is_end(&self, index: usize) -> bool {
+        matches!(self.list[index].what, What::End)
+    }
+
+    /// The anchor that an alias of that index is for.
+    pub fn alias(&self, index: usize) -> Option<usize> {
+        match self.list[index].what {
+            What::Alias(anchor) => Some(anchor as usize),
+            _ => None,
+        }
+    }
+
+    /// Gives back what stands before `index`, unless an alias or a merge may come back to it.
+    pub fn let_go_before(&mut self, index: usize) {
+        if self.anchors.is_empty() && self.merges == Merges::None {
+            self.list.let_go_before(index);
+        }
     }
 
     /// Its bytes.
@@ -76,8 +149,11 @@ pub type Failure = Box<Diagnostic>;
 pub fn scan<'t>(text: &'t str, file: usize, sources: &Sources) -> Result<Nodes<'t>, Failure> {
     let mut nodes = Nodes {
         file,
-        list: Vec::with_capacity((text.len() / BYTES_OF_A_NODE).min(MOST_ROOM)),
+        text,
+        list: Pieces::default(),
+        spelt: Vec::new(),
         anchors: HashMap::new(),
+        merges: Merges::None,
     };
     let mut open: Vec<usize> = Vec::new();
     let mut documents = 0;
@@ -114,26 +190,26 @@ fn record<'t>(
     span: Span,
     sources: &Sources,
 ) -> Result<(), Failure> {
-    let (node, anchor) = match event {
+    let (what, anchor) = match event {
         Event::Scalar(text, style, anchor, tag) => {
             let style = tagged(tag.as_deref(), style, span, sources)?;
-            (Node::Scalar(text, style), anchor)
+            (scalar(nodes, text, style, span), anchor)
         }
         Event::SequenceStart(_, anchor, tag) => {
             tagged(tag.as_deref(), ScalarStyle::Plain, span, sources)?;
-            (Node::List, anchor)
+            (What::List, anchor)
         }
         Event::MappingStart(_, anchor, tag) => {
             tagged(tag.as_deref(), ScalarStyle::Plain, span, sources)?;
-            (Node::Map, anchor)
+            (What::Map, anchor)
         }
-        Event::Alias(target) => (Node::Alias(target), 0),
-        Event::SequenceEnd | Event::MappingEnd => (Node::End, 0),
+        Event::Alias(target) => (What::Alias(small(target)), 0),
+        Event::SequenceEnd | Event::MappingEnd => (What::End, 0),
         _ => return Ok(()),
     };
     let index = nodes.list.len();
-    let opens = matches!(node, Node::List | Node::Map);
-    if matches!(node, Node::End)
+    let opens = matches!(what, What::List | What::Map);
+    if matches!(what, What::End)
         && let Some(start) = open.pop()
     {
         let end = end_of_collection(nodes, start, span);
@@ -141,7 +217,7 @@ fn record<'t>(
         (collection.next, collection.end) = (small(index + 1), end);
     }
     nodes.list.push(Recorded {
-        node,
+        what,
         start: small(span.start),
         end: small(span.end),
         next: small(index + 1),
@@ -155,9 +231,34 @@ fn record<'t>(
     Ok(())
 }
 
+/// A scalar, whose text is kept only where the file does not say it word for word.
+fn scalar(nodes: &mut Nodes<'_>, text: Cow<'_, str>, style: ScalarStyle, span: Span) -> What {
+    let said = if nodes.text.get(span.start..span.end) == Some(&*text) {
+        Said::Whole
+    } else if inside(nodes.text, span) == Some(&*text) {
+        Said::Inside
+    } else {
+        nodes.spelt.push(text.into_owned());
+        Said::Spelt(small(nodes.spelt.len() - 1))
+    };
+    // As a key it merges; as any other text it costs some memory.
+    if nodes.text.get(span.start..span.end) == Some("<<") {
+        nodes.merges = Merges::Some;
+    }
+    match style {
+        ScalarStyle::Plain => What::Plain(said),
+        _ => What::Text(said),
+    }
+}
+
+/// What stands between the first and the last byte of a span.
+fn inside(text: &str, span: Span) -> Option<&str> {
+    text.get(span.start + 1..span.end.checked_sub(1)?)
+}
+
 /// A flow collection ends with its bracket, a block one with its last node.
 fn end_of_collection(nodes: &Nodes<'_>, start: usize, end: Span) -> u32 {
-    let last = nodes.list[start..].iter().map(|node| node.end).max();
+    let last = nodes.list.starting_at(start).map(|node| node.end).max();
     let bracket = if end.is_empty() { 0 } else { end.end };
     last.unwrap_or_default().max(small(bracket))
 }

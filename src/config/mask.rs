@@ -55,10 +55,15 @@ pub fn mask_tree(sources: &mut Sources, tree: &Tree) {
     sources.show(tree.file, shown);
 }
 
-/// Adds what stands at the keys of clusters that have a secret's name, and the keys of masks.
+/// Adds what stands at the keys of clusters and of the admin interface that have a secret's name, and the
+/// keys of masks.
 pub fn secrets(document: &Value, secrets: &mut Vec<String>) {
-    if let Some(clusters) = document.get("clusters") {
-        named(clusters, &is_secret, secrets);
+    for section in ["clusters", "admin"] {
+        named(
+            document.get(section).unwrap_or(&Value::Null),
+            &is_secret,
+            secrets,
+        );
     }
     for section in ["handlers", "routes", "defaults"] {
         masks(document.get(section).unwrap_or(&Value::Null), secrets);

@@ -20,6 +20,7 @@ pub mod language;
 pub mod loss;
 pub mod mask;
 pub mod pattern;
+mod pieces;
 pub mod place;
 pub mod pointer;
 pub mod raw;
@@ -64,6 +65,8 @@ pub struct LoadOptions<'a> {
     pub registry: &'a Registry,
     /// Listeners that the program registered, for `rebalance_listener:`.
     pub listeners: &'a Listeners,
+    /// The configuration that the process runs, if it does: what is the same in both is held once.
+    pub running: Option<&'a Spec>,
 }
 
 /// The variables of this process.
@@ -134,8 +137,6 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions<'_>) -> Result<Loaded, Box<
     let mut reading = read::read(paths, &outside);
     redact::remember(reading.secrets.iter().map(String::as_str));
     let (hash, files) = (reading.hash(), reading.paths());
-    // Their texts are held by the sources; these bytes were for the hash.
-    drop(std::mem::take(&mut reading.files));
     let mut found = std::mem::take(&mut reading.found);
     let nothing = reading.trees.is_empty();
     let mut document = Document::join(reading.trees, reading.sources, &mut found);

@@ -283,6 +283,16 @@ raw! {
         pub listen: Option<String>,
         /// Path of the Unix socket for looking and changing.
         pub socket: Option<String>,
+        /// Lets changing calls come over HTTP as well, from whoever has the token.
+        pub write: Option<RawAdminWrite>,
+    }
+
+    /// Changing calls over HTTP.
+    pub struct RawAdminWrite {
+        /// What a caller sends as `Authorization: Bearer TOKEN`, 16 characters or more;
+        /// `${file:/run/secrets/…}` keeps it out of this file.
+        #[schemars(required)]
+        pub token: Option<String>,
     }
 }
 

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Bytes of one file at most: no configuration is as large, and a device has no end.
 const LARGEST: u64 = 64 << 20;
 
+/// SHA-256 of a file.
+type FileHash = [u8; 32];
+
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Reading {
@@ -24,8 +27,8 @@ pub struct Reading {
     pub trees: Vec<Tree>,
     /// The texts of all files.
     pub sources: Sources,
-    /// Every file that was used, those that `${file:…}` names included, with its bytes.
-    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Every file that was used, those that `${file:…}` names included, with the hash of its bytes.
+    pub files: Vec<(PathBuf, FileHash)>,
     /// Texts that may be shown nowhere.
     pub secrets: Vec<String>,
     /// What was wrong.
@@ -35,16 +38,15 @@ pub struct Reading {
 impl Reading {
     /// SHA-256 of all files that were used, in hexadecimal.
     pub fn hash(&self) -> String {
-        let mut files: Vec<&(PathBuf, Vec<u8>)> = self.files.iter().collect();
+        let mut files: Vec<&(PathBuf, FileHash)> = self.files.iter().collect();
         files.sort();
         files.dedup();
         let mut hash = Sha256::new();
-        for (path, bytes) in files {
+        for (path, content) in files {
             let name = path.as_os_str().as_encoded_bytes();
-            for part in [name, bytes.as_slice()] {
-                hash.update((part.len() as u64).to_be_bytes());
-                hash.update(part);
-            }
+            hash.update((name.len() as u64).to_be_bytes());
+            hash.update(name);
+            hash.update(content);
         }
         hex::encode(hash.finalize())
     }
@@ -80,7 +82,7 @@ fn read_one(path: PathBuf, outside: &Outside<'_>, reading: &mut Reading) -> Vec<
             let message = "the file is larger than 64 MiB";
             let found = Diagnostic::of_file(Code::TooLarge, &path, message);
             reading.found.push(found);
-            reading.files.push((path, Vec::new()));
+            reading.files.push((path, hash_of(&[])));
             return Vec::new();
         }
         Ok(bytes) => bytes,
@@ -89,11 +91,11 @@ fn read_one(path: PathBuf, outside: &Outside<'_>, reading: &mut Reading) -> Vec<
             reading
                 .found
                 .push(Diagnostic::of_file(Code::Unreadable, &path, message));
-            reading.files.push((path, Vec::new()));
+            reading.files.push((path, hash_of(&[])));
             return Vec::new();
         }
     };
-    reading.files.push((path.clone(), bytes.clone()));
+    reading.files.push((path.clone(), hash_of(&bytes)));
     let Ok(text) = String::from_utf8(bytes) else {
         let message = "the file is not UTF-8 text";
         reading
@@ -110,17 +112,25 @@ fn read_one(path: PathBuf, outside: &Outside<'_>, reading: &mut Reading) -> Vec<
     let Reading { sources, found, .. } = reading;
     let brought = interpolate::interpolate(&mut tree, sources, outside, found);
     let included = includes(&tree, sources, found);
-    reading.files.extend(brought.files);
+    let brought_files = brought.files.into_iter();
+    let hashed = brought_files.map(|(path, bytes)| (path, hash_of(&bytes)));
+    reading.files.extend(hashed);
     reading.secrets.extend(brought.secrets);
     mask::secrets(&tree.value, &mut reading.secrets);
     reading.trees.push(tree);
     included
 }
 
+fn hash_of(bytes: &[u8]) -> FileHash {
+    Sha256::digest(bytes).into()
+}
+
 /// The bytes of a file, and one more than allowed of one that is too large.
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
+    // What it says of its size spares growing; a device says nothing true.
+    let size = file.metadata().map_or(0, |about| about.len().min(LARGEST));
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

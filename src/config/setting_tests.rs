@@ -132,6 +132,17 @@ fn clusters_and_names() {
         &["10:18 E0416"],
     );
     assert_said(&file("", "", "admin: { listen: 'off' }\n"), &[]);
+    let written = |admin: &str| file("", "", &format!("admin: {{ {admin} }}\n"));
+    assert_said(&written("write: { token: 0123456789abcdef }"), &[]);
+    assert_said(
+        &written("write: { token: short }"),
+        &["10:26 E0304 the token is shorter than 16 characters"],
+    );
+    assert_said(&written("write: {}"), &["10:10 E0302"]);
+    assert_said(
+        &written("listen: 'off', write: { token: 0123456789abcdef }"),
+        &["10:25 W0606"],
+    );
     assert_said(&cluster("tls: { key: k.pem }"), &["3:41 E0413"]);
     assert_said(
         &cluster("sasl: { mechanism: PLAIN }"),

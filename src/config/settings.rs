@@ -217,6 +217,14 @@ pub const SETTINGS: &[Setting] = &[
     refused("admin", &["{ listen: 127.0.0.1:8787 }"]),
     refused("admin.listen", &["127.0.0.1:8787", "'off'"]),
     refused("admin.socket", &["/run/mirror/blue.sock"]),
+    live(
+        "admin.write",
+        &["{ token: '${file:/run/secrets/mirror-admin}' }"],
+    ),
+    live(
+        "admin.write.token",
+        &["'${file:/run/secrets/mirror-admin}'"],
+    ),
     live("include", &["['routes.d/*.yaml']"]),
     live(
         "tests",

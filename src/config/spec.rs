@@ -67,8 +67,8 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Takes over from `running` the routes and clusters that are the same: they are held once, with
-    /// what they have compiled since.
+    /// Takes over from `running` the routes and clusters that are the same, also where a load made them
+    /// otherwise and they became so later.
     pub fn take_over(&mut self, running: &Self) {
         take_over_same(&mut self.routes, &running.routes);
         take_over_same(&mut self.clusters, &running.clusters);
@@ -80,9 +80,25 @@ fn take_over_same<T: PartialEq>(
     running: &BTreeMap<Name, Arc<T>>,
 ) {
     for (name, wanted) in wanted {
-        if let Some(same) = running.get(name).filter(|running| *running == wanted) {
+        let running = running.get(name);
+        let other = running.filter(|running| !Arc::ptr_eq(running, wanted));
+        if let Some(same) = other.filter(|running| *running == wanted) {
             *wanted = Arc::clone(same);
         }
+    }
+}
+
+/// `wanted`, or what runs under that name if it is the same: it is held once, with what it has compiled
+/// since.
+pub fn held_once<T: PartialEq>(
+    name: &Name,
+    wanted: T,
+    running: Option<&BTreeMap<Name, Arc<T>>>,
+) -> Arc<T> {
+    let same = running.and_then(|running| running.get(name));
+    match same.filter(|same| ***same == wanted) {
+        Some(same) => Arc::clone(same),
+        None => Arc::new(wanted),
     }
 }
 
@@ -302,7 +318,10 @@ impl TopicSelection {
     }
 
     /// The topics that `include` takes and `exclude` does not.
-    pub fn of(include: Vec<Pattern>, exclude: Vec<Pattern>) -> Self {
+    pub fn of(mut include: Vec<Pattern>, mut exclude: Vec<Pattern>) -> Self {
+        // There are few of them in each of many routes, and a pattern is large.
+        include.shrink_to_fit();
+        exclude.shrink_to_fit();
         let written = |patterns: &[Pattern]| {
             let texts = patterns.iter().map(Pattern::pattern);
             texts.map(str::to_owned).collect()
@@ -487,6 +506,8 @@ pub struct AdminSpec {
     pub listen: Option<SocketAddr>,
     /// Unix socket for looking and changing; `None` is the default path.
     pub socket: Option<PathBuf>,
+    /// With this token changing calls may come over HTTP; without one, over the socket only.
+    pub token: Option<Secret>,
 }
 
 /// The consumer group of a flow. The one place where its name is made (`engine.md` rule 16).

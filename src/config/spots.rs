@@ -4,6 +4,7 @@
 //! would be most of the memory of a large file, and making them a good part of the reading; one table
 //! of all nodes would be as large as they are, and each question to it would miss the cache.
 
+use crate::config::pieces::Pieces;
 use crate::config::place::Span;
 use crate::config::pointer;
 use foldhash::fast::FixedState;
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// How many nodes of a map or list are looked through; those behind them have a table.
+/// How many nodes of a map or list are looked through, the last ones; those before them have a table.
 const NEAR: usize = 16;
 
 /// Where a node stands.
@@ -39,26 +40,26 @@ pub enum Below<'s> {
 /// The places of all nodes of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Spots {
-    nodes: Vec<Node>,
+    nodes: Pieces<Node>,
     /// The names of members, each once.
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32, FixedState>,
-    /// What stands in maps and lists with many nodes, but for the first ones of each.
+    /// What stands in maps and lists with many nodes, but for the last ones of each.
     far: HashMap<(NodeId, Step), NodeId, FixedState>,
 }
 
 /// A node: it is behind the one above it, and all that is in it follows it directly.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// `None` for the root.
-    above: Option<(NodeId, Step)>,
-    key: Option<Bytes>,
+    /// The one above it, and the step from there; the root is its own.
+    above: NodeId,
+    step: Step,
+    key: Bytes,
     value: Bytes,
     file: u32,
-    /// The first and the last of those below, and the one behind it in the same map or list.
-    first: Option<Lower>,
+    /// The last of those below, and the one before it in the same map or list.
     last: Option<Lower>,
-    next: Option<Lower>,
+    before: Option<Lower>,
 }
 
 /// A node below another one: it is not the root, whose number is 0.
@@ -75,23 +76,52 @@ impl Lower {
     }
 }
 
-/// A step from a node to one below it.
+/// A step from a node to one below it: twice its number, and one more to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
-    /// To the member with the name of that number.
+struct Step(u32);
+
+/// What a step leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// The member with the name of that number.
     Member(u32),
-    /// To that item.
+    /// That item.
     Item(u32),
 }
 
+impl Step {
+    /// No document has as many nodes.
+    const LAST: u32 = u32::MAX >> 1;
+
+    fn to(to: To) -> Self {
+        match to {
+            To::Member(name) => Self(name.min(Self::LAST) << 1),
+            To::Item(index) => Self((index.min(Self::LAST) << 1) | 1),
+        }
+    }
+
+    fn leads(self) -> To {
+        match self.0 & 1 {
+            0 => To::Member(self.0 >> 1),
+            _ => To::Item(self.0 >> 1),
+        }
+    }
+}
+
 /// Bytes of a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bytes {
     start: u32,
     end: u32,
 }
 
 impl Bytes {
+    /// Nothing is there, not even an empty text.
+    const NONE: Self = Self {
+        start: u32::MAX,
+        end: 0,
+    };
+
     fn of(span: Span) -> Self {
         Self {
             start: small(span.start),
@@ -110,22 +140,15 @@ impl Bytes {
 
 impl Node {
     fn spot(self) -> Spot {
+        let key = (self.key != Bytes::NONE).then(|| self.key.in_file(self.file));
         Spot {
-            key: self.key.map(|key| key.in_file(self.file)),
+            key,
             value: self.value.in_file(self.file),
         }
     }
 }
 
 impl Spots {
-    /// Room for that many nodes.
-    pub fn with_room(nodes: usize) -> Self {
-        Self {
-            nodes: Vec::with_capacity(nodes),
-            ..Self::default()
-        }
-    }
-
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -133,42 +156,36 @@ impl Spots {
 
     /// Adds the root.
     pub fn plant(&mut self, spot: Spot) -> NodeId {
-        self.push(None, spot)
+        self.push(NodeId(0), Step(0), spot)
     }
 
     /// Adds a node.
     pub fn add(&mut self, at: Below<'_>, spot: Spot) -> NodeId {
         let (above, step) = match at {
-            Below::Member(above, name) => (above, Step::Member(self.number(name))),
-            Below::Item(above, index) => (above, Step::Item(small(index))),
+            Below::Member(above, name) => (above, Step::to(To::Member(self.number(name)))),
+            Below::Item(above, index) => (above, Step::to(To::Item(small(index)))),
         };
-        let node = self.push(Some((above, step)), spot);
-        if self.directly_below(above).nth(NEAR - 1).is_some() {
-            self.far.insert((above, step), node);
+        let node = self.push(above, step, spot);
+        // One more, and the first of those that were near is not any more.
+        let leaves = self.directly_below(above).nth(NEAR - 1);
+        if let Some((leaves, step)) = leaves.map(|(id, node)| (id, node.step)) {
+            self.far.insert((above, step), leaves);
         }
-        let lower = Lower::of(node);
-        let upper = &mut self.nodes[large(above.0)];
-        let before = std::mem::replace(&mut upper.last, lower);
-        match before {
-            Some(before) => self.nodes[large(before.node().0)].next = lower,
-            None => upper.first = lower,
-        }
+        let before = std::mem::replace(&mut self.nodes[large(above.0)].last, Lower::of(node));
+        self.nodes[large(node.0)].before = before;
         node
     }
 
-    /// The nodes of a map or list.
+    /// The nodes of a map or list, the last one first.
     fn directly_below(&self, NodeId(above): NodeId) -> impl Iterator<Item = (NodeId, &Node)> {
         let lower = |lower: Lower| (lower.node(), &self.nodes[large(lower.node().0)]);
-        let first = self.nodes[large(above)].first.map(lower);
-        std::iter::successors(first, move |(_, node)| node.next.map(lower))
+        let last = self.nodes[large(above)].last.map(lower);
+        std::iter::successors(last, move |(_, node)| node.before.map(lower))
     }
 
     /// The node at the end of the first of `steps` that leads to one from `above`.
     fn below(&self, above: NodeId, steps: [Option<Step>; 2]) -> Option<NodeId> {
-        let is_one = |node: &Node| {
-            let step = node.above.map(|(_, step)| step);
-            step.is_some() && steps.contains(&step)
-        };
+        let is_one = |node: &Node| steps.contains(&Some(node.step));
         let mut near = self.directly_below(above).take(NEAR);
         let near = near.find_map(|(id, node)| is_one(node).then_some(id));
         near.or_else(|| {
@@ -177,18 +194,24 @@ impl Spots {
         })
     }
 
-    fn push(&mut self, above: Option<(NodeId, Step)>, spot: Spot) -> NodeId {
+    fn push(&mut self, above: NodeId, step: Step, spot: Spot) -> NodeId {
         let node = NodeId(small(self.nodes.len()));
         self.nodes.push(Node {
             above,
-            key: spot.key.map(Bytes::of),
+            step,
+            key: spot.key.map_or(Bytes::NONE, Bytes::of),
             value: Bytes::of(spot.value),
             file: small(spot.value.file),
-            first: None,
             last: None,
-            next: None,
+            before: None,
         });
         node
+    }
+
+    /// The node above one, and the step from there; the root has none.
+    fn above(&self, NodeId(node): NodeId) -> Option<(NodeId, To)> {
+        let Node { above, step, .. } = self.nodes[large(node)];
+        (node != 0).then(|| (above, step.leads()))
     }
 
     fn number(&mut self, name: &str) -> u32 {
@@ -214,7 +237,7 @@ impl Spots {
     /// Where the member `name` of the node `above` stands.
     pub fn member(&self, above: NodeId, name: &str) -> Option<Spot> {
         let number = *self.numbers.get(name)?;
-        let node = self.below(above, [Some(Step::Member(number)), None])?;
+        let node = self.below(above, [Some(Step::to(To::Member(number))), None])?;
         Some(self.spot(node))
     }
 
@@ -225,8 +248,11 @@ impl Spots {
     fn find(&self, pointer: &str) -> Option<NodeId> {
         let root = (!self.is_empty()).then_some(NodeId(0))?;
         pointer::steps(pointer).try_fold(root, |above, step| {
-            let member = self.numbers.get(&*step).map(|&name| Step::Member(name));
-            let item = pointer::index(&step).map(Step::Item);
+            let member = self
+                .numbers
+                .get(&*step)
+                .map(|&name| Step::to(To::Member(name)));
+            let item = pointer::index(&step).map(|index| Step::to(To::Item(index)));
             self.below(above, [member, item])
         })
     }
@@ -240,19 +266,20 @@ impl Spots {
     /// The members whose name `wanted` takes, which is asked once for each name.
     pub fn named(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = (String, Spot)> {
         let wanted: Vec<bool> = self.names.iter().map(|name| wanted(name)).collect();
-        let nodes = self.nodes.iter().zip(0..).filter(move |(node, _)| {
-            matches!(node.above, Some((_, Step::Member(name))) if wanted[large(name)])
+        let nodes = (1..self.nodes.len()).map(|node| NodeId(small(node)));
+        let nodes = nodes.filter(move |node| {
+            matches!(self.above(*node), Some((_, To::Member(name))) if wanted[large(name)])
         });
-        nodes.map(|(node, number)| (self.pointer(NodeId(number)), node.spot()))
+        nodes.map(|node| (self.pointer(node), self.spot(node)))
     }
 
-    fn pointer(&self, NodeId(node): NodeId) -> String {
-        match self.nodes[large(node)].above {
+    fn pointer(&self, node: NodeId) -> String {
+        match self.above(node) {
             None => String::new(),
-            Some((above, Step::Member(name))) => {
+            Some((above, To::Member(name))) => {
                 pointer::child(&self.pointer(above), &self.names[large(name)])
             }
-            Some((above, Step::Item(index))) => pointer::item(&self.pointer(above), large(index)),
+            Some((above, To::Item(index))) => pointer::item(&self.pointer(above), large(index)),
         }
     }
 
@@ -272,22 +299,22 @@ impl Spots {
         };
         // What is in a node follows it directly.
         let mut taken = vec![self.add(top, other.spot(NodeId(first)))];
-        for node in &other.nodes[large(first) + 1..] {
-            let Some((NodeId(above), step)) = node.above.filter(|(above, _)| above.0 >= first)
-            else {
+        for node in other.nodes.starting_at(large(first) + 1) {
+            let NodeId(above) = node.above;
+            if above < first {
                 break;
-            };
+            }
             let above = taken[large(above - first)];
-            let at = match step {
-                Step::Member(name) => Below::Member(above, &other.names[large(name)]),
-                Step::Item(index) => Below::Item(above, large(index)),
+            let at = match node.step.leads() {
+                To::Member(name) => Below::Member(above, &other.names[large(name)]),
+                To::Item(index) => Below::Item(above, large(index)),
             };
             taken.push(self.add(at, node.spot()));
         }
     }
 
     fn is_item(&self, NodeId(node): NodeId) -> bool {
-        matches!(self.nodes[large(node)].above, Some((_, Step::Item(_))))
+        matches!(self.above(NodeId(node)), Some((_, To::Item(_))))
     }
 }
 

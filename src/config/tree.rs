@@ -8,7 +8,6 @@ use crate::config::events::{self, Failure, Node, Nodes};
 use crate::config::place::{Sources, Span};
 use crate::config::scalar;
 use crate::config::spots::{Below, NodeId, Spot, Spots};
-use granit_parser::ScalarStyle;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +44,7 @@ pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Opt
             return None;
         }
     };
-    let mut builder = Builder::new(sources, &nodes, found);
+    let mut builder = Builder::new(sources, nodes, found);
     let value = match builder.node(0, At::Root) {
         Ok(value) => value,
         Err(diagnostic) => {
@@ -71,7 +70,7 @@ pub fn parse(sources: &Sources, file: usize, found: &mut Vec<Diagnostic>) -> Opt
 /// Builds the value and the spots from the recorded nodes.
 struct Builder<'a, 't> {
     sources: &'a Sources,
-    nodes: &'a Nodes<'t>,
+    nodes: Nodes<'t>,
     found: &'a mut Vec<Diagnostic>,
     spots: Spots,
     /// Collections that are being built: an alias to one of them would never end.
@@ -83,13 +82,12 @@ struct Builder<'a, 't> {
 }
 
 impl<'a, 't> Builder<'a, 't> {
-    fn new(sources: &'a Sources, nodes: &'a Nodes<'t>, found: &'a mut Vec<Diagnostic>) -> Self {
+    fn new(sources: &'a Sources, nodes: Nodes<'t>, found: &'a mut Vec<Diagnostic>) -> Self {
         Self {
             sources,
             nodes,
             found,
-            // Nearly every value has a key of its own, or an end.
-            spots: Spots::with_room(nodes.count() / 2),
+            spots: Spots::default(),
             open: Vec::new(),
             visited: 0,
             replayed: None,
@@ -102,10 +100,10 @@ impl<'a, 't> Builder<'a, 't> {
 
     /// The node at `index`, aliases followed.
     fn resolve(&self, index: usize) -> Result<usize, Failure> {
-        let Node::Alias(anchor) = self.nodes.node(index) else {
+        let Some(anchor) = self.nodes.alias(index) else {
             return Ok(index);
         };
-        match self.nodes.anchors.get(anchor) {
+        match self.nodes.anchors.get(&anchor) {
             Some(target) if !self.open.contains(target) => Ok(*target),
             _ => {
                 let span = self.nodes.span(index);
@@ -144,8 +142,8 @@ impl<'a, 't> Builder<'a, 't> {
         }
         let here = self.place(at, span);
         match self.nodes.node(index) {
-            Node::Scalar(text, ScalarStyle::Plain) => Ok(scalar::resolve(text)),
-            Node::Scalar(text, _) => Ok(Value::String(text.clone().into_owned())),
+            Node::Plain(text) => Ok(scalar::resolve(&text)),
+            Node::Text(text) => Ok(Value::String(text.into_owned())),
             Node::List => self.list(index, here),
             Node::Map => {
                 let mut map = Map::with_capacity(self.count(index) / 2);
@@ -178,7 +176,7 @@ impl<'a, 't> Builder<'a, 't> {
     /// the usual four would be most of the memory of the document.
     fn count(&self, index: usize) -> usize {
         let nodes = std::iter::successors(Some(index + 1), |at| Some(self.nodes.next(*at)));
-        let inside = nodes.take_while(|at| !matches!(self.nodes.node(*at), Node::End));
+        let inside = nodes.take_while(|at| !self.nodes.is_end(*at));
         inside.count()
     }
 
@@ -186,9 +184,10 @@ impl<'a, 't> Builder<'a, 't> {
         self.open.push(index);
         let mut items = Vec::with_capacity(self.count(index));
         let mut next = index + 1;
-        while !matches!(self.nodes.node(next), Node::End) {
+        while !self.nodes.is_end(next) {
+            let behind = self.nodes.next(next);
             items.push(self.node(next, At::Item(here, items.len()))?);
-            next = self.nodes.next(next);
+            next = behind;
         }
         self.open.pop();
         Ok(Value::Array(items))
@@ -204,7 +203,7 @@ impl<'a, 't> Builder<'a, 't> {
     ) -> Result<(), Failure> {
         let mut merges = Vec::new();
         let mut next = index + 1;
-        while !matches!(self.nodes.node(next), Node::End) {
+        while !self.nodes.is_end(next) {
             let (name, span) = self.key(next)?;
             self.visit(span)?;
             let value = self.nodes.next(next);
@@ -222,6 +221,7 @@ impl<'a, 't> Builder<'a, 't> {
             }
             let read = self.node(value, At::Member(here, &name, span))?;
             map.insert(name, read);
+            self.nodes.let_go_before(next);
         }
         for source in merges {
             self.merge(source, here, map)?;
@@ -233,7 +233,7 @@ impl<'a, 't> Builder<'a, 't> {
         let span = self.nodes.span(index);
         let resolved = self.resolve(index)?;
         match self.nodes.node(resolved) {
-            Node::Scalar(text, _) => Ok((text.clone().into_owned(), span)),
+            Node::Plain(text) | Node::Text(text) => Ok((text.into_owned(), span)),
             _ => Err(self.error(Code::Unsupported, span, "a key must be a text")),
         }
     }
@@ -262,7 +262,7 @@ impl<'a, 't> Builder<'a, 't> {
             Node::Map => self.members(index, here, map, Origin::Merged)?,
             Node::List => {
                 let mut next = index + 1;
-                while !matches!(self.nodes.node(next), Node::End) {
+                while !self.nodes.is_end(next) {
                     self.merge(next, here, map)?;
                     next = self.nodes.next(next);
                 }

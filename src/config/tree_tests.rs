@@ -132,3 +132,27 @@ fn tags_and_odd_keys_are_refused() {
     let (tree, _, _) = read("a: !!str 012\n");
     assert_eq!(tree.unwrap().value, json!({"a": "012"}));
 }
+
+#[test]
+fn a_file_of_many_nodes_is_read_to_its_end() {
+    let entry = |n: usize| format!("k{n}: {{a: [x, 'y', 'it''s'], b: \"z\\t\"}}\n");
+    let entries: String = (0..1_000).map(entry).collect();
+    for (before, behind, pointer) in [
+        ("", "", ""),
+        ("<<: {m: 1}\n", "", "/m"),
+        ("!!str <<: {m: 1}\n", "", ""),
+        ("x: &x {m: 1}\n", "y: *x\n", "/y/m"),
+        ("x:\n  <<:\n    - {m: 1}\n", "", "/x/m"),
+    ] {
+        let (tree, found, sources) = read(&format!("{before}{entries}{behind}"));
+        let tree = tree.unwrap();
+        assert!(found.is_empty(), "{found:?}");
+        let last = json!({"a": ["x", "y", "it's"], "b": "z\t"});
+        assert_eq!(tree.value["k999"], last);
+        let spot = tree.spots.get("/k999/a/1").unwrap();
+        assert_eq!(sources.slice(spot.value), "'y'");
+        if !pointer.is_empty() {
+            assert_eq!(tree.value.pointer(pointer), Some(&json!(1)), "{before}");
+        }
+    }
+}

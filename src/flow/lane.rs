@@ -5,14 +5,15 @@
 //! handlers → partition → produce, for each record of a batch; what became of the batch goes back
 //! to the worker as [`Handled`].
 
-use crate::config::spec::{OnError, RouteSpec};
+use crate::config::spec::OnError;
 use crate::flow::dead_letter::{self, DeadLetter};
-use crate::flow::gate::Gate;
+pub(crate) use crate::flow::job::{Care, Form, Handled, Input, Job, Rules, Stop, StopCause};
 use crate::flow::target::{TargetTopic, TargetView};
-use crate::handler::{BoundChain, Failure, FailureCode, StepFailure};
+use crate::handler::{Failure, StepFailure};
 use crate::partition::{Choice, Policy};
-use crate::plane::{Batch, FaultKind, FetchedRecord, Offset, ProduceFault, Sink, Token};
+use crate::plane::{Batch, FaultKind, FetchedRecord, ProduceFault, Run, Sink, Token};
 use crate::record::Record;
+use crate::wire::pass::Whole;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,102 +70,6 @@ impl Lease {
     }
 }
 
-/// How careful a batch is produced.
-#[derive(Clone, Debug)]
-pub(crate) enum Care {
-    /// As fast as it goes; a record that looks too large for its topic stops the batch before it.
-    Normal,
-    /// On the quarantine handle: sizes are the broker's to judge.
-    Isolated,
-    /// The single record of this batch cannot be delivered: its dead letter is produced instead.
-    DeadLetter(Failure),
-}
-
-/// One batch to handle and produce.
-pub(crate) struct Job<R, K> {
-    pub(crate) batch: Batch<R>,
-    /// The source cluster's name.
-    pub(crate) source: Arc<str>,
-    pub(crate) ticket: u32,
-    pub(crate) epoch: u32,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) chain: Arc<BoundChain>,
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) sink: Arc<K>,
-    pub(crate) care: Care,
-}
-
-/// What became of a batch in the lane. Its outputs' outcomes follow from the sink.
-#[derive(Debug, Default)]
-pub(crate) struct Handled {
-    /// Records enqueued.
-    pub(crate) outputs: u32,
-    /// Source records with at least one output.
-    pub(crate) forwarded: u32,
-    /// Source records dropped by a handler.
-    pub(crate) dropped: u32,
-    /// Source records left out by `on_error: skip`.
-    pub(crate) skipped: u32,
-    /// Source records of which a dead letter was enqueued.
-    pub(crate) dead_lettered: u32,
-    /// Failures of records seen.
-    pub(crate) failed: u32,
-    /// Bytes enqueued.
-    pub(crate) output_bytes: u64,
-    /// Where and why it stopped before the end.
-    pub(crate) stop: Option<Stop>,
-}
-
-/// Why a lane stopped within a batch; the record at `offset` and all after it were not enqueued
-/// (of a record with several outputs, some may have been).
-#[derive(Debug)]
-pub(crate) struct Stop {
-    pub(crate) offset: Offset,
-    pub(crate) cause: StopCause,
-}
-
-/// Causes of a stop.
-#[derive(Debug)]
-pub(crate) enum StopCause {
-    /// The record failed, and `on_error` holds the partition.
-    Poison(Failure),
-    /// The record failed, and `on_error` aborts the route.
-    Abort(Failure),
-    /// The record looks too large for its topic: it goes alone.
-    Oversize,
-    /// The sink did not take it.
-    Refused(ProduceFault),
-    /// The target topic is not there.
-    Missing(String),
-    /// The target topic has fewer partitions than the policy needs.
-    TooFew { topic: String, has: i32, needs: i32 },
-    /// The epoch ended, or the lease did.
-    Stale,
-}
-
-/// What a route says of its records, as it stood when a batch was taken.
-#[derive(Debug)]
-pub(crate) struct Rules {
-    pub(crate) on_error: OnError,
-    pub(crate) dead_letter: Option<Arc<str>>,
-    pub(crate) record_bytes: Option<u64>,
-}
-
-impl Rules {
-    pub(crate) fn of(route: &RouteSpec) -> Self {
-        Self {
-            on_error: route.on_error,
-            dead_letter: route.dead_letter.as_deref().map(Into::into),
-            record_bytes: route.record_bytes,
-        }
-    }
-
-    /// `limits.record`: an output larger than the user allows is a failure of the record.
-    fn check_limit(&self, outputs: &[Record<'_>]) -> Result<(), Failure> {
-        over_limit(self.record_bytes, outputs)
-    }
-}
-
 /// What is constant for all batches of a flow.
 #[derive(Clone)]
 pub(crate) struct LaneSpec {
@@ -172,24 +77,6 @@ pub(crate) struct LaneSpec {
     pub(crate) route: Arc<str>,
     pub(crate) targets: Arc<TargetView>,
     pub(crate) lease: Arc<Lease>,
-}
-
-/// `limits.record`: an output larger than the user allows is a failure of the record. A step that
-/// makes one fails by itself; what is found here was fetched so large.
-pub(crate) fn over_limit(limit: Option<u64>, outputs: &[Record<'_>]) -> Result<(), Failure> {
-    let Some(limit) = limit else {
-        return Ok(());
-    };
-    let size = |r: &Record<'_>| {
-        (r.key.as_ref().map_or(0, |k| k.len()) + r.value.as_ref().map_or(0, |v| v.len())) as u64
-    };
-    match outputs.iter().map(size).find(|size| *size > limit) {
-        None => Ok(()),
-        Some(size) => Err(Failure {
-            code: FailureCode::TooLarge,
-            detail: format!("{size} bytes, limits.record is {limit}"),
-        }),
-    }
 }
 
 /// How many records go between two looks at the clock, for the lease.
@@ -200,6 +87,12 @@ struct KnownTopic<T> {
     name: Arc<str>,
     handle: T,
     target: TargetTopic,
+}
+
+/// A job with the records that it is about.
+struct Work<'a, R, K> {
+    job: &'a Job<R, K>,
+    batch: &'a Batch<R>,
 }
 
 /// Handles and enqueues batches.
@@ -231,7 +124,10 @@ impl<K: Sink> Lane<K> {
     /// Handles and enqueues one batch.
     pub(crate) fn run<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
         self.refresh(&job.sink);
-        let handled = self.records(job);
+        let handled = match &job.input {
+            Input::Records(batch) => self.records(&Work { job, batch }),
+            Input::Whole(run) => self.whole(job, run),
+        };
         if handled.stop.is_some() {
             job.gate.stop(job.epoch);
         }
@@ -239,26 +135,71 @@ impl<K: Sink> Lane<K> {
     }
 
     /// Handles and enqueues record by record, up to a stop.
-    fn records<R: FetchedRecord>(&mut self, job: &Job<R, K>) -> Handled {
+    fn records<R: FetchedRecord>(&mut self, work: &Work<'_, R, K>) -> Handled {
         let mut handled = Handled::default();
         let mut outputs = Vec::new();
-        for index in 0..job.batch.records.len() {
+        for index in 0..work.batch.records.len() {
             let lapsed = index % LEASE_STRIDE == 0 && !self.spec.lease.is_current();
-            if lapsed || !job.gate.is_open(job.epoch) {
+            if lapsed || !work.job.gate.is_open(work.job.epoch) {
                 handled.stop = Some(Stop {
-                    offset: job.batch.records[index].offset(),
+                    offset: work.batch.records[index].offset(),
                     cause: StopCause::Stale,
                 });
                 break;
             }
             outputs.clear();
-            if let Err(cause) = self.one(job, index, &mut outputs, &mut handled) {
-                let offset = job.batch.records[index].offset();
+            if let Err(cause) = self.one(work, index, &mut outputs, &mut handled) {
+                let offset = work.batch.records[index].offset();
                 handled.stop = Some(Stop { offset, cause });
                 break;
             }
         }
         handled
+    }
+
+    /// Enqueues batch by batch, up to a stop. Whoever handed them over knows that no step and no policy looks at their
+    /// records; where that is not so any more, they are fetched again.
+    fn whole<R>(&mut self, job: &Job<R, K>, run: &Run) -> Handled {
+        let mut handled = Handled::default();
+        for (distance, batch) in run.batches() {
+            let token = Token {
+                worker: self.spec.worker,
+                ticket: job.ticket,
+                distance,
+            };
+            if let Err(cause) = self.pass(job, run.partition.partition, batch, token) {
+                let offset = run.first().at_distance(distance);
+                handled.stop = Some(Stop { offset, cause });
+                break;
+            }
+            handled.outputs += batch.count();
+            handled.forwarded += batch.count();
+            handled.output_bytes += batch.size() as u64;
+        }
+        handled
+    }
+
+    fn pass<R>(
+        &mut self,
+        job: &Job<R, K>,
+        source_partition: i32,
+        batch: &Whole,
+        token: Token,
+    ) -> Result<(), StopCause> {
+        if !self.spec.lease.is_current() || !job.gate.is_open(job.epoch) {
+            return Err(StopCause::Stale);
+        }
+        let topic = job.chain.pass_through().ok_or(StopCause::Stale)?;
+        let known = self.topic(&job.sink, topic)?;
+        let has = self.known[known].target.partitions;
+        let choice = self.policy.for_all(source_partition, has);
+        let partition = choice
+            .ok_or(StopCause::Stale)
+            .and_then(|choice| placed(choice, topic, has))?;
+        let passed = job
+            .sink
+            .pass(&self.known[known].handle, partition, batch, token);
+        passed.map_err(|fault| refused(fault, topic))
     }
 
     /// Forgets topics when the sink is another one, or the target said something new.
@@ -276,38 +217,38 @@ impl<K: Sink> Lane<K> {
     /// Handles one record and enqueues its outputs.
     fn one<'a, R: FetchedRecord>(
         &mut self,
-        job: &'a Job<R, K>,
+        work: &Work<'a, R, K>,
         index: usize,
         outputs: &mut Vec<Record<'a>>,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
-        let Some(mut record) = job.batch.record(index, &job.source) else {
+        let Some(mut record) = work.batch.record(index, &work.job.source) else {
             return Ok(());
         };
-        if let Care::DeadLetter(failure) = &job.care {
-            return self.dead_letter(job, index, &record, failure, handled);
+        if let Care::DeadLetter(failure) = &work.job.care {
+            return self.dead_letter(work, index, &record, failure, handled);
         }
-        if let Some(topic) = job.chain.pass_through() {
+        if let Some(topic) = work.job.chain.pass_through() {
             record.topic = Cow::Borrowed(topic);
-            if let Err(failure) = job.rules.check_limit(std::slice::from_ref(&record)) {
-                return self.settle(job, index, failure, job.rules.on_error, handled);
+            if let Err(failure) = work.job.rules.check_limit(std::slice::from_ref(&record)) {
+                return self.settle(work, index, failure, work.job.rules.on_error, handled);
             }
-            self.produce(job, index, &record, handled)?;
+            self.produce(work, index, &record, handled)?;
             handled.forwarded += 1;
             return Ok(());
         }
-        match job.chain.apply(record, outputs) {
+        match work.job.chain.apply(record, outputs) {
             Ok(_) if outputs.is_empty() => {
                 handled.dropped += 1;
                 Ok(())
             }
             Ok(_) => {
                 // Before the first output is enqueued: a failure settles the whole record.
-                if let Err(failure) = job.rules.check_limit(outputs) {
-                    return self.settle(job, index, failure, job.rules.on_error, handled);
+                if let Err(failure) = work.job.rules.check_limit(outputs) {
+                    return self.settle(work, index, failure, work.job.rules.on_error, handled);
                 }
                 for output in outputs.iter() {
-                    self.produce(job, index, output, handled)?;
+                    self.produce(work, index, output, handled)?;
                 }
                 handled.forwarded += 1;
                 Ok(())
@@ -315,8 +256,8 @@ impl<K: Sink> Lane<K> {
             Err(StepFailure {
                 failure, on_error, ..
             }) => {
-                let on_error = on_error.unwrap_or(job.rules.on_error);
-                self.settle(job, index, failure, on_error, handled)
+                let on_error = on_error.unwrap_or(work.job.rules.on_error);
+                self.settle(work, index, failure, on_error, handled)
             }
         }
     }
@@ -324,7 +265,7 @@ impl<K: Sink> Lane<K> {
     /// This record failed: `on_error` decides at once, since nothing of it was enqueued.
     fn settle<R: FetchedRecord>(
         &mut self,
-        job: &Job<R, K>,
+        work: &Work<'_, R, K>,
         index: usize,
         failure: Failure,
         on_error: OnError,
@@ -339,10 +280,10 @@ impl<K: Sink> Lane<K> {
                 Ok(())
             }
             OnError::DeadLetter => {
-                let Some(record) = job.batch.record(index, &job.source) else {
+                let Some(record) = work.batch.record(index, &work.job.source) else {
                     return Ok(());
                 };
-                self.dead_letter(job, index, &record, &failure, handled)
+                self.dead_letter(work, index, &record, &failure, handled)
             }
         }
     }
@@ -350,34 +291,24 @@ impl<K: Sink> Lane<K> {
     /// partition → produce.
     fn produce<R: FetchedRecord>(
         &mut self,
-        job: &Job<R, K>,
+        work: &Work<'_, R, K>,
         index: usize,
         record: &Record<'_>,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
-        let known = self.topic(&job.sink, &record.topic)?;
+        let known = self.topic(&work.job.sink, &record.topic)?;
         let target = self.known[known].target;
-        let source_partition = job.batch.partition.partition;
-        let partition = match self
-            .policy
-            .choose(record, source_partition, target.partitions)
-        {
-            Choice::Partition(partition) => partition,
-            Choice::TooFew { needs } => {
-                return Err(StopCause::TooFew {
-                    topic: record.topic.to_string(),
-                    has: target.partitions,
-                    needs,
-                });
-            }
-        };
-        self.check_size(job, record, target)?;
-        self.enqueue(job, index, known, partition, record, handled)
+        let source_partition = work.batch.partition.partition;
+        let has = target.partitions;
+        let choice = self.policy.choose(record, source_partition, has);
+        let partition = placed(choice, &record.topic, has)?;
+        self.check_size(work, record, target)?;
+        self.enqueue(work, index, known, partition, record, handled)
     }
 
     fn check_size<R>(
         &self,
-        job: &Job<R, K>,
+        work: &Work<'_, R, K>,
         record: &Record<'_>,
         target: TargetTopic,
     ) -> Result<(), StopCause> {
@@ -385,7 +316,7 @@ impl<K: Sink> Lane<K> {
         const SLACK: usize = 16 * 1024;
         let body = record.key.as_ref().map_or(0, |k| k.len())
             + record.value.as_ref().map_or(0, |v| v.len());
-        if matches!(job.care, Care::Isolated)
+        if matches!(work.job.care, Care::Isolated)
             || body.saturating_add(SLACK) as u64 <= target.record_bytes
         {
             return Ok(());
@@ -398,28 +329,26 @@ impl<K: Sink> Lane<K> {
 
     fn enqueue<R: FetchedRecord>(
         &self,
-        job: &Job<R, K>,
+        work: &Work<'_, R, K>,
         index: usize,
         known: usize,
         partition: i32,
         record: &Record<'_>,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
-        let first = job.batch.records[0].offset();
+        let first = work.batch.records[0].offset();
         let token = Token {
             worker: self.spec.worker,
-            ticket: job.ticket,
-            distance: job.batch.records[index]
+            ticket: work.job.ticket,
+            distance: work.batch.records[index]
                 .offset()
                 .distance(first)
                 .unwrap_or(0),
         };
-        job.sink
+        work.job
+            .sink
             .enqueue(&self.known[known].handle, partition, record, token)
-            .map_err(|fault| match fault.kind {
-                FaultKind::Missing => StopCause::Missing(record.topic.to_string()),
-                _ => StopCause::Refused(fault),
-            })?;
+            .map_err(|fault| refused(fault, &record.topic))?;
         handled.outputs += 1;
         handled.output_bytes += (record.key.as_ref().map_or(0, |k| k.len())
             + record.value.as_ref().map_or(0, |v| v.len())) as u64;
@@ -428,16 +357,16 @@ impl<K: Sink> Lane<K> {
 
     fn dead_letter<R: FetchedRecord>(
         &mut self,
-        job: &Job<R, K>,
+        work: &Work<'_, R, K>,
         index: usize,
         record: &Record<'_>,
         failure: &Failure,
         handled: &mut Handled,
     ) -> Result<(), StopCause> {
-        let Some(topic) = job.rules.dead_letter.clone() else {
+        let Some(topic) = work.job.rules.dead_letter.clone() else {
             return Err(StopCause::Poison(failure.clone()));
         };
-        let known = self.topic(&job.sink, &topic)?;
+        let known = self.topic(&work.job.sink, &topic)?;
         let target = self.known[known].target;
         let letter = dead_letter::letter(&DeadLetter {
             topic: &topic,
@@ -447,7 +376,7 @@ impl<K: Sink> Lane<K> {
             record_bytes: target.record_bytes,
         });
         let partition = record.origin.partition.rem_euclid(target.partitions.max(1));
-        self.enqueue(job, index, known, partition, &letter, handled)?;
+        self.enqueue(work, index, known, partition, &letter, handled)?;
         handled.dead_lettered += 1;
         Ok(())
     }
@@ -479,9 +408,29 @@ impl<K: Sink> Lane<K> {
     }
 }
 
+/// The partition of a choice.
+fn placed(choice: Choice, topic: &str, has: i32) -> Result<i32, StopCause> {
+    match choice {
+        Choice::Partition(partition) => Ok(partition),
+        Choice::TooFew { needs } => Err(StopCause::TooFew {
+            topic: topic.to_owned(),
+            has,
+            needs,
+        }),
+    }
+}
+
+/// What the sink says of something that it does not take.
+fn refused(fault: ProduceFault, topic: &str) -> StopCause {
+    match fault.kind {
+        FaultKind::Missing => StopCause::Missing(topic.to_owned()),
+        _ => StopCause::Refused(fault),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::flow::gate::Gate;
 
     #[test]
     fn i2_what_is_queued_behind_a_stop_is_stale_until_the_worker_begins_a_new_epoch() {

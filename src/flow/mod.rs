@@ -12,9 +12,11 @@ use std::time::Instant;
 mod budget;
 mod dead_letter;
 mod gate;
+mod job;
 mod lane;
 pub mod listener;
 mod load;
+pub mod passing;
 pub mod planes;
 pub(crate) mod position;
 pub(crate) mod scout;
@@ -33,7 +35,7 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }
 
-pub(crate) use lane::over_limit;
+pub(crate) use job::over_limit;
 pub use start::{OnExit, spawn};
 
 /// What a flow is made of.
@@ -55,6 +57,11 @@ pub struct FlowSpec {
 impl FlowSpec {
     fn workers(&self) -> u8 {
         u8::try_from(self.route.threads.workers.get()).unwrap_or(u8::MAX)
+    }
+
+    /// In what form its records go.
+    fn passing(&self) -> passing::Passing {
+        passing::Passing::of(&self.route, &self.source, &self.target)
     }
 
     /// The consumer group of this flow under the route's former name.

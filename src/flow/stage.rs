@@ -77,9 +77,8 @@ impl<R: FetchedRecord, K: Sink> Stage<R, K> {
         match self {
             Stage::Inline(lane) => Submitted::Handled(lane.run(&job)),
             Stage::Threads(threads) => {
-                let lane = &threads.lanes[spread(&job.batch.partition, threads.lanes.len())];
-                lane.load
-                    .enter(job.batch.records.len() as u64, job.batch.cost());
+                let lane = &threads.lanes[spread(job.input.partition(), threads.lanes.len())];
+                lane.load.enter(job.input.records(), job.input.cost());
                 // A lane that is gone has said so by a note (see `start`); its worker ends with it.
                 let _ = lane.jobs.send(job);
                 Submitted::Queued
@@ -164,7 +163,7 @@ fn serve<R: FetchedRecord, K: Sink>(
 
 fn serve_one<R: FetchedRecord, K: Sink>(lane: &mut Lane<K>, job: Job<R, K>, load: &Load) -> Note {
     let handled = lane.run(&job);
-    load.leave(job.batch.records.len() as u64, job.batch.cost());
+    load.leave(job.input.records(), job.input.cost());
     let ticket = job.ticket;
     // The records go before the word: a worker that ends waits for the words only.
     drop(job);

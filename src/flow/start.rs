@@ -269,7 +269,9 @@ impl Parts {
         let waker = member.waker();
         let wake = Box::new(move || waker.wake());
         let room = self.spec.worker_bytes();
-        Fetching::new(member, links, room, wake, self.subject.clone())
+        let rack = self.spec.source.properties.get("client.rack");
+        let rack = rack.map_or("", |rack| rack.reveal()).into();
+        Fetching::new(member, links, room, rack, wake, self.subject.clone())
     }
 
     fn start_scout(

@@ -3,6 +3,7 @@
 //! In a file of a thousand routes most steps are those of the route before, by a shared chain or because
 //! they were copied: what differs is some names. Two steps are the same if they are written alike.
 
+use super::Chain;
 use super::naming::TopicSoFar;
 use super::spec::StepSpec;
 use super::step::Step;
@@ -17,9 +18,30 @@ pub struct Shelf {
     read: HashMap<String, Arc<StepSpec>>,
     /// By the address of the spec, which is held beside it and so is nobody else's.
     compiled: HashMap<(usize, TopicSoFar), (Arc<StepSpec>, Arc<Step>)>,
+    /// The steps of chains that run, by what they look like in writing: secrets look alike.
+    running: HashMap<String, Vec<Arc<StepSpec>>>,
 }
 
 impl Shelf {
+    /// With the steps of chains that run: a step that one of them has is held once, and is not compiled
+    /// again. All have the handlers of one registry.
+    pub fn beside<'c>(running: impl IntoIterator<Item = &'c Chain>) -> Self {
+        let mut shelf = Self::default();
+        for (spec, so_far, step) in running.into_iter().flat_map(Chain::shared) {
+            let key = (Arc::as_ptr(spec).addr(), so_far);
+            if shelf.compiled.contains_key(&key) {
+                continue;
+            }
+            let kept = (Arc::clone(spec), Arc::clone(step));
+            shelf.compiled.insert(key, kept);
+            let alike = shelf.running.entry(looks(spec)).or_default();
+            if !alike.iter().any(|known| Arc::ptr_eq(known, spec)) {
+                alike.push(Arc::clone(spec));
+            }
+        }
+        shelf
+    }
+
     /// The step that `written` means; `read` reads it if none is written alike.
     pub fn read(
         &mut self,
@@ -30,9 +52,19 @@ impl Shelf {
         if let Some(known) = self.read.get(&text) {
             return Some(Arc::clone(known));
         }
-        let new = Arc::new(read()?);
+        let new = read()?;
+        let new = self.same_running(&new).unwrap_or_else(|| Arc::new(new));
         self.read.insert(text, Arc::clone(&new));
         Some(new)
+    }
+
+    /// The step of a running chain that is the same, secrets and the order of entries included.
+    fn same_running(&self, new: &StepSpec) -> Option<Arc<StepSpec>> {
+        if self.running.is_empty() {
+            return None;
+        }
+        let mut alike = self.running.get(&looks(new))?.iter();
+        alike.find(|running| ***running == *new).cloned()
     }
 
     /// `spec` compiled; `compile` does it if it is not here.
@@ -51,6 +83,12 @@ impl Shelf {
         self.compiled.insert(key, kept);
         Some(new)
     }
+}
+
+/// A step in writing.
+fn looks(spec: &StepSpec) -> String {
+    // It is a map with texts as keys: there is nothing that JSON cannot write.
+    serde_json::to_string(spec).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -88,6 +126,29 @@ mod tests {
         ));
         // The order counts.
         assert!(!Arc::ptr_eq(&a.steps()[0], &c.steps()[0]));
+    }
+
+    #[test]
+    fn what_runs_is_taken_as_it_is() {
+        let set = |text: &str| json!({"reformat": {"set": {"header.a": text, "header.b": "b"}}});
+        let mask = |key: &str| json!({"reformat": {"mask": {"fields": ["value.a"], "with": "hash", "key": key}}});
+        let running = chain(&[set("a"), mask("secret-one")], &mut Shelf::default());
+        let shelf = &mut Shelf::beside([&running]);
+        let named =
+            json!({"name": "other", "reformat": {"set": {"header.a": "a", "header.b": "b"}}});
+        let wanted = chain(
+            &[mask("secret-two"), set("a"), named, mask("secret-one")],
+            shelf,
+        );
+        let held = |index: usize| {
+            let known = running.steps().iter();
+            known
+                .filter(|step| Arc::ptr_eq(step, &wanted.steps()[index]))
+                .count()
+        };
+        assert_eq!([0, 1, 2, 3].map(held), [0, 1, 0, 1]);
+        let shared = |spec: &&StepSpec| running.specs().any(|known| std::ptr::eq(known, *spec));
+        assert_eq!(wanted.specs().filter(shared).count(), 2);
     }
 
     #[test]

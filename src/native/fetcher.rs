@@ -6,20 +6,20 @@
 
 use super::links::Links;
 use super::portion::{Portion, measure};
+use super::reading::{Next, PAUSES, Reading, Standing, State, USUAL};
 use super::room::{Held, Room};
 use super::session::{Asked, Sitting};
-use super::view::Absence;
 use crate::broker::connection::Connection;
 use crate::broker::fault::Fault;
 use crate::broker::message::code::Code;
-use crate::broker::message::fetch::{self, Fetch, Want};
+use crate::broker::message::fetch::{self, Fetch};
 use crate::broker::message::leader_epoch::{EpochEnd, OffsetForLeaderEpoch};
 use crate::broker::message::metadata::Leader;
 use crate::plane::{Offset, SourceFault};
 use crate::record::TopicPartition;
 use crate::wire::aborted::Aborted;
 use crossbeam_channel::Sender;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -30,19 +30,12 @@ use tokio::time::Instant;
 const WAIT: Duration = Duration::from_millis(250);
 /// How long an answer may take beyond that.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most bytes of one partition in an answer, one batch excepted.
-const PARTITION: i32 = 1 << 20;
+/// The same where others of the broker's partitions wait to be asked for.
+const SHORT_WAIT: Duration = Duration::from_millis(20);
 /// The most bytes of an answer, one batch excepted.
 const ANSWER: u64 = 8 << 20;
 /// The least that is asked for.
 const LEAST: u64 = 64 << 10;
-/// Answers of one partition that may wait to be taken.
-const AHEAD: usize = 2;
-/// The first pause of a partition after a fault.
-const PAUSE: Duration = Duration::from_millis(100);
-/// The longest.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
 /// What the fetcher is told.
 #[derive(Debug)]
 pub enum Order {
@@ -95,6 +88,8 @@ pub struct Parts {
     pub wake: Box<dyn Fn() + Send>,
     /// Room for what waits.
     pub room: Arc<Room>,
+    /// The rack that we are in; empty where that is not said (KIP-392).
+    pub rack: Arc<str>,
     /// What is served.
     pub subject: Arc<str>,
 }
@@ -111,42 +106,26 @@ pub fn run(parts: Parts) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A partition that is read.
-struct Reading {
-    turn: u64,
-    next: Offset,
-    /// The epoch of the record before `next`; -1 if unknown.
-    epoch: i32,
-    /// The leader's epoch under which `next` was in its log.
-    checked: i32,
-    most: i32,
-    state: State,
-    not_before: Instant,
-    failures: u32,
-    /// What was last said of trouble.
-    told: Option<Code>,
-    /// Whether its end has to be said when it is reached.
-    end_is_news: bool,
-    /// Held by each answer that waits to be taken.
-    token: Arc<()>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Reading,
-    /// It was asked whether the position is in the log.
-    Checking,
-    /// Until another order.
-    Stopped,
-}
-
 /// A broker that partitions are read from.
 #[derive(Default)]
 struct Place {
     sitting: Sitting,
+    /// How many partitions are not asked for because enough of them waits.
+    full: usize,
     /// Bytes that are asked for in the request that is on its way.
     asked: Option<u64>,
     not_before: Option<Instant>,
+}
+
+impl Place {
+    /// How long the broker may hold a request. One of those that are full may soon be asked for again, and has more: it
+    /// would wait for as long as the others have nothing.
+    fn wait(&self) -> Duration {
+        match self.full {
+            0 => WAIT,
+            _ => SHORT_WAIT,
+        }
+    }
 }
 
 enum Done {
@@ -171,9 +150,18 @@ struct Fetcher {
     words: Sender<Word>,
     wake: Box<dyn Fn() + Send>,
     room: Arc<Room>,
+    rack: Arc<str>,
     subject: Arc<str>,
     readings: BTreeMap<TopicPartition, Reading>,
+    /// How many partitions of each topic are read.
+    topics: BTreeMap<Arc<str>, usize>,
     places: BTreeMap<i32, Place>,
+    /// Partitions for which something has changed: only these are looked at, however many there are.
+    changed: BTreeSet<TopicPartition>,
+    /// Partitions that are to be looked at then.
+    later: BTreeSet<(Instant, TopicPartition)>,
+    /// The view of the cluster that the partitions stand by.
+    version: u64,
     tasks: JoinSet<Done>,
 }
 
@@ -185,9 +173,14 @@ impl Fetcher {
             words: parts.words,
             wake: parts.wake,
             room: parts.room,
+            rack: parts.rack,
             subject: parts.subject,
             readings: BTreeMap::new(),
+            topics: BTreeMap::new(),
             places: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            later: BTreeSet::new(),
+            version: 0,
             tasks: JoinSet::new(),
         }
     }
@@ -231,78 +224,116 @@ impl Fetcher {
                 turn,
                 from,
                 epoch,
-            } => {
-                self.links.want(&partition.topic);
-                self.readings
-                    .insert(partition, Reading::new(turn, from, epoch));
-            }
-            Order::Stop(partition) => {
-                self.readings.remove(&partition);
-                if !self.readings.keys().any(|tp| tp.topic == partition.topic) {
-                    self.links.forget(&partition.topic);
-                }
+            } => self.read(partition, Reading::new(turn, from, epoch)),
+            Order::Stop(partition) => self.stop(&partition),
+        }
+    }
+
+    fn read(&mut self, partition: TopicPartition, reading: Reading) {
+        self.stand(&partition, Standing::Nowhere);
+        self.changed.insert(partition.clone());
+        let topic = partition.topic.clone();
+        if self.readings.insert(partition, reading).is_none() {
+            self.links.want(&topic);
+            *self.topics.entry(topic).or_default() += 1;
+        }
+    }
+
+    fn stop(&mut self, partition: &TopicPartition) {
+        self.stand(partition, Standing::Nowhere);
+        if self.readings.remove(partition).is_none() {
+            return;
+        }
+        if let Some(count) = self.topics.get_mut(&partition.topic) {
+            *count -= 1;
+            if *count == 0 {
+                self.topics.remove(&partition.topic);
+                self.links.forget(&partition.topic);
             }
         }
     }
 
     /// Asks for what may be asked for now; when to look again, whatever happens.
     fn step(&mut self, now: Instant) -> Option<Instant> {
-        let mut due = None;
-        let mut wanted: BTreeMap<i32, BTreeMap<TopicPartition, Asked>> = BTreeMap::new();
-        let mut checks = Vec::new();
-        let mut absent = Vec::new();
-        for (tp, reading) in &mut self.readings {
-            if reading.state != State::Reading || !reading.has_room() {
-                continue;
-            }
-            if reading.not_before > now {
-                due = earlier(due, reading.not_before);
-                continue;
-            }
-            let leader = match self.links.view().leader(tp) {
-                Ok(leader) => leader,
-                Err(Absence::Untold) => continue,
-                Err(Absence::Said(code)) => {
-                    absent.push((tp.clone(), code));
-                    continue;
-                }
-            };
-            if reading.has_to_be_checked(leader) {
-                checks.push((tp.clone(), leader));
-            } else {
-                wanted
-                    .entry(leader.broker)
-                    .or_default()
-                    .insert(tp.clone(), reading.asked(tp, leader));
-            }
+        self.notice(now);
+        for tp in std::mem::take(&mut self.changed) {
+            self.look(&tp, now);
         }
-        for (tp, code) in absent {
-            self.absent(&tp, code, now);
-            due = earlier(due, now + PAUSE);
-        }
-        for (tp, leader) in checks {
-            self.check(&tp, leader);
-        }
-        let brokers = wanted.len() as u64;
-        for (broker, wanted) in wanted {
-            if let Some(at) = self.fetch(broker, wanted, brokers, now) {
-                due = earlier(due, at);
+        let brokers: Vec<i32> = self.places.keys().copied().collect();
+        let due = brokers.into_iter().filter_map(|b| self.fetch(b, now));
+        let due = due.min();
+        let later = self.later.first().map(|(at, _)| *at);
+        [due, later].into_iter().flatten().min()
+    }
+
+    /// Finds out for which partitions something has changed.
+    fn notice(&mut self, now: Instant) {
+        self.changed.extend(self.room.taken());
+        while let Some((at, tp)) = self.later.pop_first() {
+            if at > now {
+                self.later.insert((at, tp));
+                break;
             }
+            self.changed.insert(tp);
         }
-        due
+        let version = self.links.view().version();
+        if version != self.version {
+            self.version = version;
+            self.changed.extend(self.readings.keys().cloned());
+        }
+    }
+
+    /// Puts a partition where it belongs now.
+    fn look(&mut self, tp: &TopicPartition, now: Instant) {
+        let Some(reading) = self.readings.get_mut(tp) else {
+            return;
+        };
+        match reading.next_step(tp, self.links.view(), now) {
+            Next::Ask { broker, epoch } => {
+                let asked = reading.asked(tp, epoch);
+                self.stand(tp, Standing::Asked(broker));
+                let place = self.places.entry(broker).or_default();
+                place.sitting.want(tp, asked, USUAL);
+            }
+            Next::Full(broker) => self.stand(tp, Standing::Full(broker)),
+            Next::Check(leader) => {
+                self.stand(tp, Standing::Nowhere);
+                self.check(tp, leader);
+            }
+            Next::Later(at) => {
+                self.stand(tp, Standing::Nowhere);
+                self.later.insert((at, tp.clone()));
+            }
+            Next::Absent(code) => self.absent(tp, code, now),
+            Next::Nothing => self.stand(tp, Standing::Nowhere),
+        }
+    }
+
+    fn stand(&mut self, tp: &TopicPartition, standing: Standing) {
+        let Some(reading) = self.readings.get_mut(tp) else {
+            return;
+        };
+        let before = std::mem::replace(&mut reading.standing, standing);
+        if before == standing {
+            return;
+        }
+        match before {
+            Standing::Nowhere => {}
+            Standing::Asked(broker) => self.places.entry(broker).or_default().sitting.leave(tp),
+            Standing::Full(broker) => self.places.entry(broker).or_default().full -= 1,
+        }
+        if let Standing::Full(broker) = standing {
+            self.places.entry(broker).or_default().full += 1;
+        }
     }
 
     /// Asks a broker, unless it is asked already, or there is no room; when to look again.
-    fn fetch(
-        &mut self,
-        broker: i32,
-        wanted: BTreeMap<TopicPartition, Asked>,
-        brokers: u64,
-        now: Instant,
-    ) -> Option<Instant> {
+    fn fetch(&mut self, broker: i32, now: Instant) -> Option<Instant> {
         let on_their_way: u64 = self.places.values().filter_map(|place| place.asked).sum();
-        let place = self.places.entry(broker).or_default();
-        if place.asked.is_some() {
+        let wanting = |place: &&Place| place.sitting.wants_something();
+        let brokers = self.places.values().filter(wanting).count() as u64;
+        let place = self.places.get_mut(&broker)?;
+        if place.asked.is_some() || !place.sitting.wants_something() {
             return None;
         }
         if let Some(at) = place.not_before.filter(|at| *at > now) {
@@ -311,26 +342,26 @@ impl Fetcher {
         let left = self.room.left();
         // Somebody takes what waits; where all room is held by what was taken, it goes on in small steps.
         if left == 0 && !self.words.is_empty() {
-            return Some(now + PAUSE);
+            return Some(now + PAUSES.first);
         }
         let connection = self.links.connection(broker)?;
         let share = (self.room.limit() / brokers.max(1)).min(ANSWER);
         let most = left.saturating_sub(on_their_way).min(share).max(LEAST);
-        let large = wanted.values().map(|asked| asked.want.most);
-        let large = large.filter(|most| *most > PARTITION).max().unwrap_or(0);
+        let large = place.sitting.largest().unwrap_or(0);
         let most = most.max(u64::from(large.unsigned_abs()));
         place.asked = Some(most);
-        let named = place.sitting.ask(wanted);
+        let (named, wait) = (place.sitting.ask(), place.wait());
+        let rack = self.rack.clone();
         self.tasks.spawn(async move {
             let request = Fetch {
-                wait: WAIT,
+                wait,
                 most: i32::try_from(most).unwrap_or(i32::MAX),
                 session: named.session,
                 partitions: &named.partitions,
                 forgotten: &named.forgotten,
-                rack: "",
+                rack: &rack,
             };
-            let result = connection.ask(&request, WAIT + PATIENCE).await;
+            let result = connection.ask(&request, wait + PATIENCE).await;
             Done::Fetched {
                 broker,
                 connection,
@@ -345,6 +376,8 @@ impl Fetcher {
             return;
         };
         let Some(connection) = self.links.connection(leader.broker) else {
+            // Looked at again with the next thing that happens: it may be there then.
+            self.changed.insert(tp.clone());
             return;
         };
         reading.state = State::Checking;
@@ -381,7 +414,7 @@ impl Fetcher {
                 match result {
                     Ok(fetched) => self.fetched(broker, fetched, now),
                     Err(fault) => {
-                        self.forget_session(broker);
+                        self.cut_off(broker);
                         self.links.failed(broker, &connection, &fault);
                     }
                 }
@@ -398,6 +431,7 @@ impl Fetcher {
                     return;
                 };
                 reading.state = State::Reading;
+                self.changed.insert(partition.clone());
                 match result {
                     Ok(Ok(end)) => self.checked(&partition, leader, end),
                     Ok(Err(code)) => self.refused(&partition, code, now),
@@ -411,9 +445,17 @@ impl Fetcher {
         self.readings.get_mut(tp).filter(|r| r.turn == turn)
     }
 
-    fn forget_session(&mut self, broker: i32) {
-        if let Some(place) = self.places.get_mut(&broker) {
-            place.sitting.forget();
+    /// The connection to a broker has ended: its session as well, and who was sent there by a leader goes back to it.
+    fn cut_off(&mut self, broker: i32) {
+        let Some(place) = self.places.get_mut(&broker) else {
+            return;
+        };
+        place.sitting.forget();
+        for tp in place.sitting.wanted() {
+            let reading = self.readings.get_mut(tp);
+            if reading.is_some_and(Reading::go_back) {
+                self.changed.insert(tp.clone());
+            }
         }
     }
 
@@ -422,7 +464,8 @@ impl Fetcher {
         let Some(reading) = self.readings.get_mut(tp) else {
             return;
         };
-        let is_cut = end.end >= 0 && end.end < reading.next.0;
+        // -1: the new leader knows nothing of that epoch, so its log was cut off before it.
+        let is_cut = end.end < reading.next.0;
         if !is_cut {
             reading.checked = leader.epoch;
             return;
@@ -451,7 +494,7 @@ impl Fetcher {
                     FETCH_SESSION_ID_NOT_FOUND | INVALID_FETCH_SESSION_EPOCH
                 ) {
                     tracing::warn!(event = "fetch_refused", subject = %self.subject, broker, %code);
-                    place.not_before = Some(now + LONGEST_PAUSE);
+                    place.not_before = Some(now + PAUSES.longest);
                 }
                 return;
             }
@@ -482,14 +525,22 @@ impl Fetcher {
             Ok(read) => read,
             Err(code) => return self.refused(&tp, code, now),
         };
-        (reading.failures, reading.told) = (0, None);
+        self.changed.insert(tp.clone());
+        reading.be_well();
+        if let Some(nearer) = read.nearer {
+            let until = match self.links.view().address(nearer) {
+                Some(_) => reading.go_nearer(nearer, now),
+                None => reading.put_off(now),
+            };
+            self.later.insert((until, tp.clone()));
+        }
         let measured = measure(&read.batches, reading.next);
-        reading.most = PARTITION;
+        reading.most = USUAL;
         if let Some((last, epoch)) = measured.last.filter(|(last, _)| *last >= reading.next) {
             reading.next = last.next();
             reading.epoch = epoch;
             reading.end_is_news = true;
-            let waiting = self.room.waiting(&reading.token);
+            let waiting = self.room.waiting(&tp, &reading.token);
             let portion = Portion {
                 partition: tp.clone(),
                 turn: reading.turn,
@@ -502,11 +553,10 @@ impl Fetcher {
             self.tell(Word::Portion(portion));
         } else if let Some(whole) = measured.cut_off {
             // More than is asked for of a partition.
-            reading.most = i32::try_from(whole).unwrap_or(i32::MAX).max(PARTITION);
+            reading.most = i32::try_from(whole).unwrap_or(i32::MAX).max(USUAL);
         } else if measured.whole > 0 && measured.fault.is_none() {
             // What ends before the position again and again would be read again and again.
-            reading.failures += 1;
-            reading.not_before = now + LONGEST_PAUSE;
+            reading.put_off(now);
         }
         self.after(&tp, measured.fault.map(|f| f.to_string()), read.last_stable);
     }
@@ -532,6 +582,10 @@ impl Fetcher {
         let Some(reading) = self.readings.get_mut(tp) else {
             return;
         };
+        self.changed.insert(tp.clone());
+        if reading.go_back() {
+            return;
+        }
         match code {
             OFFSET_OUT_OF_RANGE => {
                 reading.state = State::Stopped;
@@ -566,11 +620,11 @@ impl Fetcher {
         let Some(reading) = self.readings.get_mut(tp) else {
             return;
         };
-        let pause = PAUSE.saturating_mul(1 << reading.failures.min(8));
-        reading.failures += 1;
-        reading.not_before = now + pause.min(LONGEST_PAUSE);
+        let until = reading.put_off(now);
         reading.end_is_news = true;
         let is_news = reading.told.replace(code) != Some(code);
+        self.stand(tp, Standing::Nowhere);
+        self.later.insert((until, tp.clone()));
         self.links.refresh();
         if let Some(fault) = fault
             && is_news
@@ -613,51 +667,5 @@ fn aborted((producer_id, first_offset): &(i64, i64)) -> Aborted {
     Aborted {
         producer_id: *producer_id,
         first_offset: *first_offset,
-    }
-}
-
-fn earlier(one: Option<Instant>, other: Instant) -> Option<Instant> {
-    Some(one.map_or(other, |one| one.min(other)))
-}
-
-impl Reading {
-    fn new(turn: u64, from: Offset, epoch: i32) -> Self {
-        Self {
-            turn,
-            next: from,
-            epoch,
-            checked: -1,
-            most: PARTITION,
-            state: State::Reading,
-            not_before: Instant::now(),
-            failures: 0,
-            told: None,
-            end_is_news: true,
-            token: Arc::default(),
-        }
-    }
-
-    /// Whether more of it may wait.
-    fn has_room(&self) -> bool {
-        Arc::strong_count(&self.token) <= AHEAD
-    }
-
-    fn has_to_be_checked(&mut self, leader: Leader) -> bool {
-        if self.epoch < 0 || self.epoch == leader.epoch {
-            self.checked = self.checked.max(leader.epoch);
-        }
-        leader.epoch > self.checked
-    }
-
-    fn asked(&self, partition: &TopicPartition, leader: Leader) -> Asked {
-        Asked {
-            turn: self.turn,
-            want: Want {
-                partition: partition.clone(),
-                epoch: leader.epoch,
-                from: self.next.0,
-                most: self.most,
-            },
-        }
     }
 }

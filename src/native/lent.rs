@@ -1,6 +1,5 @@
 //! A record, lent from the bytes it came in.
 
-use super::room::Held;
 use crate::plane::{FetchedRecord, Offset};
 use crate::record::HeaderSource;
 use crate::wire::records::{HeaderBytes, View};
@@ -12,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum Body {
     /// As they came, with the room that they hold.
-    Frame(Bytes, Arc<Held>),
+    Frame(Bytes),
     /// Decompressed.
     Own(Vec<u8>),
 }
@@ -20,7 +19,7 @@ pub enum Body {
 impl Body {
     fn bytes(&self) -> &[u8] {
         match self {
-            Body::Frame(bytes, _) => bytes,
+            Body::Frame(bytes) => bytes,
             Body::Own(bytes) => bytes,
         }
     }

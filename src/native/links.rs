@@ -49,6 +49,8 @@ struct Link {
     address: Address,
     state: LinkState,
     pauses: Backoff,
+    /// Somebody wanted it while it was not to be had: it is made as soon as its pause is over.
+    is_wanted: bool,
 }
 
 enum LinkState {
@@ -139,6 +141,7 @@ impl Links {
             address: address.clone(),
             state: LinkState::Waiting(now),
             pauses: Backoff::default(),
+            is_wanted: false,
         });
         let is_over = match &link.state {
             LinkState::Opening => return None,
@@ -153,18 +156,29 @@ impl Links {
         };
         match &link.state {
             LinkState::Open(connection) if !is_over => Some(connection.clone()),
-            _ if !is_over => None,
+            _ if !is_over => {
+                link.is_wanted = true;
+                None
+            }
             _ => {
-                link.address = address.clone();
-                link.state = LinkState::Opening;
-                let manner = self.manner.clone();
-                self.tasks.spawn(async move {
-                    let opened = Connection::open(&address, &manner).await;
-                    Done::Opened(broker, address, opened)
-                });
+                link.address = address;
+                self.open(broker);
                 None
             }
         }
+    }
+
+    fn open(&mut self, broker: i32) {
+        let Some(link) = self.brokers.get_mut(&broker) else {
+            return;
+        };
+        link.state = LinkState::Opening;
+        link.is_wanted = false;
+        let (address, manner) = (link.address.clone(), self.manner.clone());
+        self.tasks.spawn(async move {
+            let opened = Connection::open(&address, &manner).await;
+            Done::Opened(broker, address, opened)
+        });
     }
 
     /// This connection to a broker is of no use any more.
@@ -179,12 +193,7 @@ impl Links {
 
     /// When something is due that [`Links::step`] begins.
     pub fn due(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let waiting = self.brokers.values().filter_map(|link| match link.state {
-            // One whose pause is over is made again when somebody wants it.
-            LinkState::Waiting(until) if until > now => Some(until),
-            _ => None,
-        });
+        let waiting = self.brokers.values().filter_map(Link::opens_at);
         let is_idle = self.asker.is_asking || self.topics.is_empty();
         waiting.chain((!is_idle).then_some(self.asker.next)).min()
     }
@@ -196,6 +205,15 @@ impl Links {
         let view = &self.view;
         self.brokers
             .retain(|broker, link| link.is_opening() || view.address(*broker).is_some());
+        // Here, and not only when it is wanted the next time: a pause that ended between the two would be slept over.
+        let ripe = |(broker, link): (&i32, &Link)| {
+            let is_ripe = link.opens_at().is_some_and(|at| at <= now);
+            is_ripe.then_some(*broker)
+        };
+        let ripe: Vec<i32> = self.brokers.iter().filter_map(ripe).collect();
+        for broker in ripe {
+            self.open(broker);
+        }
         if !self.asker.is_asking && !self.topics.is_empty() && self.asker.next <= now {
             self.ask(now);
         }
@@ -300,6 +318,14 @@ impl Links {
 }
 
 impl Link {
+    /// When it is made again, if somebody wants it.
+    fn opens_at(&self) -> Option<Instant> {
+        match self.state {
+            LinkState::Waiting(until) if self.is_wanted => Some(until),
+            _ => None,
+        }
+    }
+
     fn is_opening(&self) -> bool {
         matches!(self.state, LinkState::Opening)
     }

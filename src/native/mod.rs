@@ -7,6 +7,7 @@
 //! - [`links`]: the connections of one flow to one cluster, made again with growing pauses
 //! - [`session`]: what a broker remembers of the last fetch request
 //! - [`room`]: how many bytes may wait
+//! - [`reading`]: a partition that is read, and what is to be done for it next
 //! - [`fetcher`]: what is asked of whom, and when; a thread of its own
 //! - [`portion`]: what an answer holds, opened batch by batch
 //! - [`lent`]: a record, lent from the bytes it came in
@@ -20,6 +21,7 @@ pub mod fetcher;
 pub mod lent;
 pub mod links;
 pub mod portion;
+pub mod reading;
 pub mod room;
 pub mod session;
 pub mod sink;

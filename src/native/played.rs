@@ -52,6 +52,8 @@ pub struct Log {
     pub aborted: Vec<(i64, i64)>,
     /// Where earlier epochs ended.
     pub ends: BTreeMap<i32, i64>,
+    /// The replica that consumers are sent to.
+    pub nearer: Option<i32>,
 }
 
 /// All that the brokers know.
@@ -64,6 +66,8 @@ pub struct State {
     pub heard: Vec<(i16, i32)>,
     /// The most bytes that a fetch asked for, of each.
     pub asked: Vec<i32>,
+    /// How long a fetch would have waited, in milliseconds, of each.
+    pub waits: Vec<i32>,
     /// By number.
     sessions: BTreeMap<i32, Session>,
 }
@@ -346,6 +350,7 @@ impl State {
         fault: Option<Fault>,
     ) -> theirs::FetchResponse {
         self.asked.push(asked.max_bytes);
+        self.waits.push(asked.max_wait_ms);
         let whole = |code| theirs::FetchResponse::default().with_error_code(code);
         if let Some(Fault::Code(code)) = fault {
             return whole(code);
@@ -392,6 +397,7 @@ impl State {
             };
             let is_news = is_owed
                 || answer.error_code != 0
+                || answer.preferred_read_replica.0 >= 0
                 || answer.records.as_ref().is_some_and(|r| !r.is_empty())
                 || !incremental
                 || asked.topics.iter().any(|t| *t.topic.0 == *tp.topic);
@@ -419,7 +425,7 @@ fn portion(
 ) -> PartitionData {
     let refused = |code| PartitionData::default().with_error_code(code);
     match () {
-        () if log.leader != broker => return refused(6),
+        () if log.leader != broker && log.nearer != Some(broker) => return refused(6),
         () if epoch >= 0 && epoch < log.epoch => return refused(74),
         () if epoch > log.epoch => return refused(75),
         () if from < log.begin || from > log.end => return refused(1),
@@ -427,6 +433,9 @@ fn portion(
     }
     if let Some(Fault::Partitions(code)) = fault {
         return refused(code);
+    }
+    if let Some(nearer) = log.nearer.filter(|nearer| *nearer != broker) {
+        return PartitionData::default().with_preferred_read_replica(BrokerId(nearer));
     }
     let stable = log.stable.unwrap_or(log.end);
     let mut bytes = BytesMut::new();

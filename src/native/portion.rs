@@ -2,12 +2,13 @@
 
 use super::lent::{Body, Lent, Place};
 use super::room::{Held, Waiting};
-use crate::plane::{FetchedRecord, Offset};
+use crate::plane::{FetchedRecord, Offset, Run};
 use crate::record::TopicPartition;
 use crate::wire::Malformed;
 use crate::wire::aborted::{Aborted, Fate, Transactions};
 use crate::wire::codec::{Codec, Decompressor};
 use crate::wire::cut::{Cut, Cuts, RawBatch};
+use crate::wire::pass::Takes;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -106,6 +107,8 @@ pub fn measure(batches: &Bytes, from: Offset) -> Measured {
 pub struct Opened {
     /// The portion.
     pub portion: Portion,
+    /// Its batches, which hold the room of the answer as long as anybody has a part of them.
+    frame: Bytes,
     at: usize,
     transactions: Transactions,
 }
@@ -125,6 +128,10 @@ impl Opened {
         Self {
             at: 0,
             transactions: Transactions::of(&portion.aborted),
+            frame: Bytes::from_owner(Frame {
+                bytes: portion.batches.clone(),
+                _held: portion.held.clone(),
+            }),
             portion,
         }
     }
@@ -139,10 +146,8 @@ impl Opened {
         decompressor: &mut Decompressor,
         into: &mut VecDeque<Lent>,
     ) -> Result<More, Malformed> {
-        let batches = self.portion.batches.clone();
-        let left = batches.get(self.at..).unwrap_or_default();
-        // What is here was looked through: whole batches only.
-        let Some(Cut::Batch(batch)) = Cuts::of(left).next().transpose()? else {
+        let frame = self.frame.clone();
+        let Some(batch) = at(&frame, self.at)? else {
             return Ok(More::No);
         };
         if self.transactions.fate(&batch)? == Fate::Committed {
@@ -151,6 +156,60 @@ impl Opened {
         // One that cannot be read is met again, and never passed.
         self.at += batch.bytes().len();
         Ok(More::Perhaps)
+    }
+
+    /// Takes batches that may pass, up to a cost, from offset `from` on: as many as follow each other without a gap. Those
+    /// before them that hold no records are left behind. `None` where the next one has to be opened, or there is none.
+    ///
+    /// # Errors
+    /// The first one cannot be read; it is not taken.
+    pub fn run(&mut self, from: Offset, takes: Takes, most: u64) -> Result<Option<Run>, Malformed> {
+        let frame = self.frame.clone();
+        let mut run: Option<Run> = None;
+        while run.as_ref().is_none_or(|run| run.cost() < most) {
+            let next = at(&frame, self.at).and_then(|next| self.fated(next));
+            let (batch, fate) = match next {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                // Met again behind what was taken.
+                Err(_) if run.is_some() => break,
+                Err(fault) => return Err(fault),
+            };
+            let is_empty = fate != Fate::Committed || batch.header().count == 0;
+            match &mut run {
+                None if is_empty => {}
+                None if passes(&batch, from, takes) => {
+                    let partition = self.portion.partition.clone();
+                    run = Some(Run::of(partition, batch.keep(&frame)));
+                }
+                Some(run) if !is_empty && passes(&batch, from, takes) => {
+                    if run.push(batch.keep(&frame)).is_err() {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+            self.at += batch.bytes().len();
+        }
+        Ok(run)
+    }
+
+    /// What becomes of a batch. One that is asked about twice has the same fate.
+    fn fated<'a>(
+        &mut self,
+        batch: Option<RawBatch<'a>>,
+    ) -> Result<Option<(RawBatch<'a>, Fate)>, Malformed> {
+        let Some(batch) = batch else {
+            return Ok(None);
+        };
+        let fate = self.transactions.fate(&batch)?;
+        Ok(Some((batch, fate)))
+    }
+
+    /// Whether the next batch looks like one that passes.
+    pub fn may_run(&self, from: Offset, takes: Takes) -> bool {
+        let next = at(&self.frame, self.at);
+        next.is_ok_and(|next| next.is_some_and(|batch| passes(&batch, from, takes)))
     }
 
     fn lend(
@@ -166,7 +225,7 @@ impl Opened {
         let records = batch.open(decompressor, LARGEST_BATCH, &mut buffer)?;
         // What is not compressed stays where it is.
         let within = match is_plain {
-            true => &self.portion.batches[..],
+            true => &self.frame[..],
             false => records.left(),
         };
         let mut places = Vec::new();
@@ -178,13 +237,44 @@ impl Opened {
             }
         }
         let body = match is_plain {
-            true => Body::Frame(self.portion.batches.clone(), self.portion.held.clone()),
+            true => Body::Frame(self.frame.clone()),
             false => Body::Own(buffer),
         };
         let body = Arc::new(body);
         into.extend(places.into_iter().map(|place| place.lend(&body)));
         Ok(())
     }
+}
+
+/// Batches with the room that they hold.
+struct Frame {
+    bytes: Bytes,
+    _held: Arc<Held>,
+}
+
+impl AsRef<[u8]> for Frame {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The batch at a place, if there is one: what is here was looked through, and has whole batches only.
+fn at(frame: &Bytes, at: usize) -> Result<Option<RawBatch<'_>>, Malformed> {
+    let left = frame.get(at..).unwrap_or_default();
+    Ok(match Cuts::of(left).next().transpose()? {
+        Some(Cut::Batch(batch)) => Some(batch),
+        _ => None,
+    })
+}
+
+/// Below both, a batch is sooner opened and gathered with others than sent: a request has one batch of a partition.
+const SMALL_BYTES: usize = 4096;
+const SMALL_COUNT: i32 = 32;
+
+/// Whether a batch may pass, and is worth it.
+fn passes(batch: &RawBatch<'_>, from: Offset, takes: Takes) -> bool {
+    let is_small = batch.bytes().len() < SMALL_BYTES && batch.header().count < SMALL_COUNT;
+    !is_small && batch.may_pass(from.0, takes).is_ok()
 }
 
 /// The cost of a record among those that are handed over together.

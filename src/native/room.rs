@@ -3,8 +3,9 @@
 //! What was fetched holds its room until the last of its bytes is let go of, whoever has it by then. So what is asked for next is
 //! bounded before it is asked for.
 
-use std::sync::Arc;
+use crate::record::TopicPartition;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// The room of one source.
@@ -12,6 +13,8 @@ use tokio::sync::Notify;
 pub struct Room {
     limit: u64,
     held: AtomicU64,
+    /// Partitions of which something was taken, since somebody asked.
+    taken: Mutex<Vec<TopicPartition>>,
     freed: Notify,
 }
 
@@ -21,6 +24,7 @@ impl Room {
         Arc::new(Self {
             limit,
             held: AtomicU64::new(0),
+            taken: Mutex::default(),
             freed: Notify::new(),
         })
     }
@@ -45,11 +49,17 @@ impl Room {
     }
 
     /// One of those that wait at the room's door: whoever waits for it hears when it is gone.
-    pub fn waiting(self: &Arc<Self>, token: &Arc<()>) -> Waiting {
+    pub fn waiting(self: &Arc<Self>, partition: &TopicPartition, token: &Arc<()>) -> Waiting {
         Waiting {
             room: self.clone(),
+            partition: partition.clone(),
             token: Some(token.clone()),
         }
+    }
+
+    /// Partitions of which something was taken since this was asked last.
+    pub fn taken(&self) -> Vec<TopicPartition> {
+        std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until something was let go of.
@@ -76,6 +86,7 @@ impl Drop for Held {
 #[derive(Debug)]
 pub struct Waiting {
     room: Arc<Room>,
+    partition: TopicPartition,
     token: Option<Arc<()>>,
 }
 
@@ -83,6 +94,10 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         // Before the word: who hears it counts the tokens.
         self.token.take();
+        let taken = self.room.taken.lock();
+        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        taken.push(self.partition.clone());
+        drop(taken);
         self.room.freed.notify_one();
     }
 }

@@ -2,13 +2,20 @@
 
 use crate::broker::message::fetch::{Session, Want};
 use crate::record::TopicPartition;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A session with one broker.
 #[derive(Debug)]
 pub struct Sitting {
     session: Session,
+    /// What the next request has to ask for.
+    wanted: BTreeMap<TopicPartition, Asked>,
+    /// What the broker remembers, so that nothing has to be said of what did not change.
     remembered: BTreeMap<TopicPartition, Asked>,
+    /// Where the two may differ: a request costs what has changed, however many partitions there are.
+    changed: BTreeSet<TopicPartition>,
+    /// Partitions of which more is wanted than of others, since a batch of theirs is larger.
+    large: BTreeMap<TopicPartition, i32>,
 }
 
 /// What was asked of a partition.
@@ -35,24 +42,70 @@ impl Default for Sitting {
     fn default() -> Self {
         Self {
             session: Session::NEW,
+            wanted: BTreeMap::new(),
             remembered: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            large: BTreeMap::new(),
         }
     }
 }
 
 impl Sitting {
-    /// The next request, for exactly these partitions.
-    pub fn ask(&mut self, wanted: BTreeMap<TopicPartition, Asked>) -> Named {
+    /// Asks for a partition from now on, or for something else of it. `usual` is what is wanted of most.
+    pub fn want(&mut self, partition: &TopicPartition, asked: Asked, usual: i32) {
+        match asked.want.most > usual {
+            true => self.large.insert(partition.clone(), asked.want.most),
+            false => self.large.remove(partition),
+        };
+        self.wanted.insert(partition.clone(), asked);
+        self.changed.insert(partition.clone());
+    }
+
+    /// Asks for it no more.
+    pub fn leave(&mut self, partition: &TopicPartition) {
+        if self.wanted.remove(partition).is_some() {
+            self.large.remove(partition);
+            self.changed.insert(partition.clone());
+        }
+    }
+
+    /// Whether there is anything to ask for.
+    pub fn wants_something(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// The partitions that are asked for.
+    pub fn wanted(&self) -> impl Iterator<Item = &TopicPartition> {
+        self.wanted.keys()
+    }
+
+    /// The most bytes that are wanted of a partition, if that is more than usual.
+    pub fn largest(&self) -> Option<i32> {
+        self.large.values().copied().max()
+    }
+
+    /// The next request.
+    pub fn ask(&mut self) -> Named {
         if self.session == Session::NEW {
             self.remembered.clear();
+            self.changed = self.wanted.keys().cloned().collect();
         }
-        let is_new =
-            |(tp, asked): &(&TopicPartition, &Asked)| self.remembered.get(*tp) != Some(*asked);
-        let partitions = wanted.iter().filter(is_new);
-        let partitions = partitions.map(|(_, asked)| asked.want.clone()).collect();
-        let is_gone = |tp: &&TopicPartition| !wanted.contains_key(*tp);
-        let forgotten = self.remembered.keys().filter(is_gone).cloned().collect();
-        self.remembered = wanted;
+        let (mut partitions, mut forgotten) = (Vec::new(), Vec::new());
+        for partition in std::mem::take(&mut self.changed) {
+            match self.wanted.get(&partition) {
+                Some(asked) => {
+                    if self.remembered.get(&partition) != Some(asked) {
+                        partitions.push(asked.want.clone());
+                        self.remembered.insert(partition, asked.clone());
+                    }
+                }
+                None => {
+                    if self.remembered.remove(&partition).is_some() {
+                        forgotten.push(partition);
+                    }
+                }
+            }
+        }
         Named {
             session: self.session,
             partitions,
@@ -67,7 +120,7 @@ impl Sitting {
 
     /// Begins anew: the broker has forgotten it, or the connection is gone.
     pub fn forget(&mut self) {
-        *self = Self::default();
+        self.session = Session::NEW;
     }
 
     /// What was asked of a partition in the last request.
@@ -80,15 +133,25 @@ impl Sitting {
 mod tests {
     use super::*;
 
-    fn asked(partition: i32, from: i64) -> (TopicPartition, Asked) {
-        let partition = TopicPartition::new("orders", partition);
+    const USUAL: i32 = 100;
+
+    fn orders(partition: i32) -> TopicPartition {
+        TopicPartition::new("orders", partition)
+    }
+
+    fn want(sitting: &mut Sitting, partition: i32, from: i64) {
+        want_under(sitting, partition, from, 1);
+    }
+
+    fn want_under(sitting: &mut Sitting, partition: i32, from: i64, turn: u64) {
+        let partition = orders(partition);
         let want = Want {
             partition: partition.clone(),
             epoch: 3,
             from,
-            most: 100,
+            most: USUAL,
         };
-        (partition, Asked { turn: 1, want })
+        sitting.want(&partition, Asked { turn, want }, USUAL);
     }
 
     fn named(named: &Named) -> (i32, Vec<(i32, i64)>, Vec<i32>) {
@@ -105,37 +168,61 @@ mod tests {
     #[test]
     fn only_what_changes_is_named() {
         let mut sitting = Sitting::default();
-        let first = sitting.ask([asked(0, 5), asked(1, 9)].into());
-        assert_eq!(named(&first), (0, vec![(0, 5), (1, 9)], vec![]));
+        want(&mut sitting, 0, 5);
+        want(&mut sitting, 1, 9);
+        assert_eq!(named(&sitting.ask()), (0, vec![(0, 5), (1, 9)], vec![]));
         sitting.answered(77);
-        let second = sitting.ask([asked(0, 8), asked(1, 9)].into());
-        assert_eq!(named(&second), (1, vec![(0, 8)], vec![]));
+        want(&mut sitting, 0, 8);
+        want(&mut sitting, 1, 9);
+        assert_eq!(named(&sitting.ask()), (1, vec![(0, 8)], vec![]));
         sitting.answered(77);
-        let third = sitting.ask([asked(0, 8)].into());
-        assert_eq!(named(&third), (2, vec![], vec![1]));
+        sitting.leave(&orders(1));
+        assert_eq!(named(&sitting.ask()), (2, vec![], vec![1]));
+        sitting.answered(77);
+        // Who leaves and comes back between two requests has changed nothing.
+        sitting.leave(&orders(0));
+        want(&mut sitting, 0, 8);
+        assert_eq!(named(&sitting.ask()), (3, vec![], vec![]));
     }
 
     #[test]
     fn a_broker_that_keeps_none_is_told_everything() {
         let mut sitting = Sitting::default();
-        sitting.ask([asked(0, 5), asked(1, 9)].into());
+        want(&mut sitting, 0, 5);
+        want(&mut sitting, 1, 9);
+        sitting.ask();
         sitting.answered(0);
-        let again = sitting.ask([asked(0, 5)].into());
-        assert_eq!(named(&again), (0, vec![(0, 5)], vec![]));
+        sitting.leave(&orders(1));
+        assert_eq!(named(&sitting.ask()), (0, vec![(0, 5)], vec![]));
         sitting.answered(77);
         sitting.forget();
-        let anew = sitting.ask([asked(0, 5)].into());
-        assert_eq!(named(&anew), (0, vec![(0, 5)], vec![]));
+        assert_eq!(named(&sitting.ask()), (0, vec![(0, 5)], vec![]));
     }
 
     #[test]
     fn another_turn_is_named_again() {
         let mut sitting = Sitting::default();
-        sitting.ask([asked(0, 5)].into());
+        want(&mut sitting, 0, 5);
+        sitting.ask();
         sitting.answered(77);
-        let (tp, mut again) = asked(0, 5);
-        again.turn = 2;
-        let again = sitting.ask([(tp, again)].into());
-        assert_eq!(named(&again), (1, vec![(0, 5)], vec![]));
+        want_under(&mut sitting, 0, 5, 2);
+        assert_eq!(named(&sitting.ask()), (1, vec![(0, 5)], vec![]));
+    }
+
+    #[test]
+    fn the_largest_is_known_for_as_long_as_it_is_wanted() {
+        let mut sitting = Sitting::default();
+        want(&mut sitting, 0, 5);
+        assert_eq!(sitting.largest(), None);
+        let want = Want {
+            partition: orders(1),
+            epoch: 3,
+            from: 0,
+            most: USUAL * 7,
+        };
+        sitting.want(&orders(1), Asked { turn: 1, want }, USUAL);
+        assert_eq!(sitting.largest(), Some(USUAL * 7));
+        sitting.leave(&orders(1));
+        assert_eq!(sitting.largest(), None);
     }
 }

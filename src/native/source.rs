@@ -5,10 +5,13 @@ use super::lent::Lent;
 use super::links::Links;
 use super::portion::{More, Opened, cost};
 use super::room::Room;
-use crate::plane::{Abandon, Batch, CommitEntry, FetchEvent, FetchedRecord, Offset, Source};
+use crate::plane::{
+    Abandon, Batch, CommitEntry, FetchEvent, FetchedRecord, Form, Offset, Run, Source,
+};
 use crate::record::TopicPartition;
 use crate::wire::Malformed;
 use crate::wire::codec::Decompressor;
+use crate::wire::pass::Takes;
 use crossbeam_channel::{Receiver, TryRecvError, unbounded};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,6 +29,8 @@ pub struct Fetching<M> {
     orders: UnboundedSender<Order>,
     words: Receiver<Word>,
     placed: HashMap<TopicPartition, Placed>,
+    /// Partitions whose batches are handed over whole, as far as their targets take them so.
+    whole: HashMap<TopicPartition, Takes>,
     turns: u64,
     opened: Option<Opened>,
     /// Records of `opened` that were not handed over yet.
@@ -49,7 +54,8 @@ enum Turn {
 }
 
 impl<M: Source> Fetching<M> {
-    /// A source over `links`, with room for so many bytes that wait. `wake` makes the member's poll return.
+    /// A source over `links`, with room for so many bytes that wait, in this rack (empty where that is not said). `wake`
+    /// makes the member's poll return.
     ///
     /// # Errors
     /// The system refuses a thread.
@@ -57,6 +63,7 @@ impl<M: Source> Fetching<M> {
         member: M,
         links: Links,
         room: u64,
+        rack: Arc<str>,
         wake: Box<dyn Fn() + Send>,
         subject: Arc<str>,
     ) -> Result<Self, String> {
@@ -68,6 +75,7 @@ impl<M: Source> Fetching<M> {
             words: said,
             wake,
             room: Room::new(room),
+            rack,
             subject: subject.clone(),
         };
         std::thread::Builder::new()
@@ -83,6 +91,7 @@ impl<M: Source> Fetching<M> {
             orders,
             words,
             placed: HashMap::new(),
+            whole: HashMap::new(),
             turns: 0,
             opened: None,
             ready: VecDeque::new(),
@@ -170,11 +179,24 @@ impl<M: Source> Fetching<M> {
         placed.is_some_and(|p| p.turn == Turn::Under(turn))
     }
 
-    /// Hands over the next records of a portion, or what it ends with.
+    /// Hands over the next batches or records of a portion, or what it ends with.
     fn open(&mut self, mut opened: Opened) -> Option<FetchEvent<Lent>> {
         let partition = opened.portion.partition.clone();
         let from = self.placed.get(&partition)?.next;
-        let filled = self.fill(&mut opened, from);
+        let takes = self.whole.get(&partition).copied();
+        let run = match takes {
+            // What was opened already stands before what is there.
+            Some(takes) if self.ready.is_empty() => opened.run(from, takes, BATCH_COST),
+            _ => Ok(None),
+        };
+        let filled = match run {
+            Ok(Some(run)) => {
+                self.opened = Some(opened);
+                return self.run(run);
+            }
+            Ok(None) => self.fill(&mut opened, from, takes),
+            Err(fault) => Err(fault),
+        };
         if let Some(event) = self.batch(&partition) {
             // What could not be read stands behind these, and is met again.
             self.opened = Some(opened);
@@ -196,10 +218,19 @@ impl<M: Source> Fetching<M> {
         })
     }
 
-    /// Opens batches until there are enough records for one of ours.
-    fn fill(&mut self, opened: &mut Opened, from: Offset) -> Result<(), Malformed> {
+    /// Opens batches until there are enough records for one of ours, or one follows that passes.
+    fn fill(
+        &mut self,
+        opened: &mut Opened,
+        from: Offset,
+        takes: Option<Takes>,
+    ) -> Result<(), Malformed> {
         let mut costs: u64 = self.ready.iter().map(cost).sum();
         while self.ready.len() < BATCH_RECORDS && costs < BATCH_COST {
+            let passes = |takes| opened.may_run(from, takes);
+            if !self.ready.is_empty() && takes.is_some_and(passes) {
+                break;
+            }
             let known = self.ready.len();
             let more = opened.next(from, &mut self.decompressor, &mut self.ready)?;
             if more == More::No {
@@ -208,6 +239,12 @@ impl<M: Source> Fetching<M> {
             costs += self.ready.iter().skip(known).map(cost).sum::<u64>();
         }
         Ok(())
+    }
+
+    fn run(&mut self, run: Run) -> Option<FetchEvent<Lent>> {
+        let placed = self.placed.get_mut(&run.partition)?;
+        (placed.next, placed.epoch) = (run.last().next(), run.leader_epoch());
+        Some(FetchEvent::Run(run))
     }
 
     /// A batch of the records that are ready; `None` if there are none.
@@ -265,6 +302,7 @@ fn of_member<R>(event: FetchEvent<R>) -> FetchEvent<Lent> {
         },
         FetchEvent::Fatal(detail) => FetchEvent::Fatal(detail),
         FetchEvent::Batch(_)
+        | FetchEvent::Run(_)
         | FetchEvent::End(..)
         | FetchEvent::OutOfRange(_)
         | FetchEvent::Unreadable { .. }
@@ -327,8 +365,16 @@ impl<M: Source> Source for Fetching<M> {
         }
     }
 
+    fn hand_over(&mut self, partition: &TopicPartition, form: Form) {
+        match form {
+            Form::Records => self.whole.remove(partition),
+            Form::Whole(takes) => self.whole.insert(partition.clone(), takes),
+        };
+    }
+
     fn release(&mut self, partitions: &[TopicPartition]) -> Result<(), String> {
         for partition in partitions {
+            self.whole.remove(partition);
             if self.placed.remove(partition).is_some() {
                 self.stop(partition);
             }

@@ -9,6 +9,9 @@ use crate::plane::SourceFault;
 use crate::wire::codec::Codec;
 use std::time::Instant;
 
+#[path = "whole_tests.rs"]
+mod whole;
+
 /// How long a test waits for what must come.
 const LONG: Duration = Duration::from_secs(20);
 /// Room that no test fills by chance.
@@ -71,8 +74,11 @@ fn source(of: &Played, room: u64) -> Fetching<Alone> {
     let wake = Box::new(move || {
         let _ = wake.try_send(());
     });
-    Fetching::new(member, links, room, wake, subject).expect("a source")
+    Fetching::new(member, links, room, RACK.into(), wake, subject).expect("a source")
 }
+
+/// Where the consumers are.
+const RACK: &str = "here";
 
 fn orders(partition: i32) -> TopicPartition {
     TopicPartition::new("orders", partition)
@@ -204,6 +210,70 @@ fn a_log_that_was_cut_off_is_out_of_range_and_not_read_on() {
     source.rewind(&orders(0), Offset(1)).expect("moved");
     let again = until(&mut source, &Heard::End(0, 4));
     assert_eq!(again[0], record(0, 1, "B"));
+}
+
+#[test]
+fn a_new_leader_that_knows_nothing_of_the_last_epoch_was_cut_off() {
+    let played = cluster();
+    played.append(&orders(0), &["a", "b"]);
+    let mut source = source(&played, ROOMY);
+    source.place(&[from(0, 0)]).expect("placed");
+    until(&mut source, &Heard::End(0, 2));
+    played.elect(&orders(0), 2);
+    {
+        let mut state = played.state();
+        let log = state.logs.get_mut(&orders(0)).expect("a log");
+        log.ends.insert(0, -1);
+    }
+    assert_eq!(
+        until(&mut source, &Heard::OutOfRange(0)),
+        [Heard::OutOfRange(0)]
+    );
+}
+
+#[test]
+fn a_replica_that_is_nearer_is_read_until_it_fails() {
+    let played = cluster();
+    let near = |nearer| {
+        let mut state = played.state();
+        state.logs.get_mut(&orders(0)).expect("a log").nearer = nearer;
+    };
+    near(Some(2));
+    played.append(&orders(0), &["a"]);
+    let mut source = source(&played, ROOMY);
+    source.place(&[from(0, 0)]).expect("placed");
+    until(&mut source, &Heard::End(0, 1));
+    let of_two = |played: &Played| {
+        let fetches = Api::Fetch.key();
+        let heard = played.state().heard.clone();
+        heard.iter().filter(|h| **h == (fetches, 2)).count()
+    };
+    assert!(of_two(&played) > 0, "the leader sent us to it");
+    // It is a replica no more, and says so.
+    near(None);
+    played.append(&orders(0), &["b"]);
+    assert_eq!(
+        until(&mut source, &Heard::End(0, 2)),
+        [record(0, 1, "b"), Heard::End(0, 2)]
+    );
+}
+
+#[test]
+fn what_is_full_is_not_kept_waiting_by_what_has_nothing() {
+    let played = cluster();
+    played.create(&orders(2), 1);
+    let mut source = source(&played, ROOMY);
+    source.place(&[from(0, 0)]).expect("placed");
+    until(&mut source, &Heard::End(0, 0));
+    let alone: Vec<i32> = std::mem::take(&mut played.state().waits);
+    assert!(alone.iter().all(|wait| *wait == 250), "{alone:?}");
+    // Two answers of it wait to be taken; the other one, of the same broker, has nothing.
+    source.place(&[from(2, 0)]).expect("placed");
+    let is_short = |played: &Played| played.state().waits.contains(&20);
+    while !is_short(&played) {
+        played.append(&orders(0), &["b"]);
+        std::thread::yield_now();
+    }
 }
 
 #[test]

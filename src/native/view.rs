@@ -16,6 +16,8 @@ type Leaders = BTreeMap<i32, Result<Leader, Code>>;
 /// Brokers, and who leads what.
 #[derive(Debug, Default)]
 pub struct View {
+    /// Counts up whenever something is another way than before.
+    version: u64,
     brokers: BTreeMap<i32, Address>,
     topics: HashMap<String, Result<Leaders, Code>>,
 }
@@ -40,15 +42,24 @@ impl View {
             return Err(NoBrokers);
         }
         let brokers = map.brokers.into_iter();
-        self.brokers = brokers.map(|node| (node.id, node.address)).collect();
+        let brokers = brokers.map(|node| (node.id, node.address)).collect();
+        let mut is_news = self.brokers != brokers;
+        self.brokers = brokers;
         for topic in map.topics {
             let leaders = topic.partitions.map(|partitions| {
                 let leaders = partitions.into_iter();
                 leaders.map(|p| (p.partition, p.leader)).collect()
             });
+            is_news |= self.topics.get(&topic.name) != Some(&leaders);
             self.topics.insert(topic.name, leaders);
         }
+        self.version += u64::from(is_news);
         Ok(())
+    }
+
+    /// Another number than before if something is another way.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Who leads a partition, if a broker of that number is there.
@@ -124,7 +135,11 @@ mod tests {
         let mut view = View::default();
         assert_eq!(view.leader(&orders(0)), Err(Absence::Untold));
         let partitions = vec![led(0, 1, 4), led(1, 2, 7)];
+        view.absorb(map(&[1], Ok(partitions.clone())))
+            .expect("brokers");
+        let version = view.version();
         view.absorb(map(&[1], Ok(partitions))).expect("brokers");
+        assert_eq!(view.version(), version, "nothing new");
         let leader = Leader {
             broker: 1,
             epoch: 4,
@@ -143,7 +158,9 @@ mod tests {
             .expect("brokers");
         assert_eq!(view.absorb(map(&[], Err(Code(3)))), Err(NoBrokers));
         assert!(view.leader(&orders(0)).is_ok());
+        let version = view.version();
         view.absorb(map(&[1], Err(Code(29)))).expect("brokers");
+        assert_ne!(view.version(), version, "that is new");
         assert_eq!(view.leader(&orders(0)), Err(Absence::Said(Code(29))));
     }
 }

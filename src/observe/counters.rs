@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counters {
     /// Records fetched from the source.
     pub fetched_records: AtomicU64,
-    /// Their key and value bytes.
+    /// Their key and value bytes; of batches that pass, all bytes as they came.
     pub fetched_bytes: AtomicU64,
     /// Source records of which every output was acknowledged (with at least one output).
     pub delivered_records: AtomicU64,
+    /// Of these, the ones whose batches passed as they came.
+    pub passed_records: AtomicU64,
     /// Target records acknowledged.
     pub produced_records: AtomicU64,
-    /// Their key and value bytes.
+    /// Their key and value bytes; of batches that pass, all bytes as they came.
     pub produced_bytes: AtomicU64,
     /// Source records that a handler dropped on purpose.
     pub dropped_records: AtomicU64,
@@ -25,6 +27,8 @@ pub struct Counters {
     pub dead_lettered_records: AtomicU64,
     /// Failures of single records seen (each try counts).
     pub failed_records: AtomicU64,
+    /// Batches that were to pass and that the target did not take: their records go one by one.
+    pub refused_batches: AtomicU64,
     /// Fetched, then discarded by a rewind or a revoke; they are fetched again by somebody.
     pub discarded_records: AtomicU64,
     /// Registered and not resolved: records now.

@@ -313,7 +313,11 @@ fn process(running: &Spec, wanted: &Spec, which: Wanted) -> Vec<Changed> {
         memory_bytes,
         reload: ReloadSpec { watch, settle },
         grace,
-        admin: AdminSpec { listen, socket },
+        admin: AdminSpec {
+            listen,
+            socket,
+            token,
+        },
         // A word about the change itself.
         accept: _,
     } = running;
@@ -329,6 +333,7 @@ fn process(running: &Spec, wanted: &Spec, which: Wanted) -> Vec<Changed> {
     d.compare(Setting::Grace, grace, &wanted.grace);
     d.compare(Setting::AdminListen, listen, &wanted.admin.listen);
     d.compare(Setting::AdminSocket, socket, &wanted.admin.socket);
+    d.compare(Setting::AdminToken, token, &wanted.admin.token);
     d.found
 }
 

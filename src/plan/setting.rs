@@ -42,6 +42,8 @@ settings! {
     AdminListen "admin.listen";
     /// The listening socket is bound at start.
     AdminSocket "admin.socket";
+    /// Each call is held against the configuration that runs.
+    AdminToken "admin.write.token";
     /// Other files are watched.
     Include "include";
     /// Never run by `mirror run`.

@@ -5,7 +5,8 @@ use crate::cli::{LoadRequest, NoDataLoss, Program, watch};
 use crate::logging::Colour;
 use crate::supervisor::board::Snapshot;
 use crate::supervisor::{
-    self, Board, Event, EventSender, Limits, Load, LoadedConfig, Outcome, Signal, Supervisor,
+    self, Board, Event, EventSender, Limits, Load, LoadOrder, LoadedConfig, Outcome, Signal,
+    Supervisor,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -34,10 +35,11 @@ impl Mirror {
             variables: program.variables.clone(),
             no_data_loss: NoDataLoss::Required,
             colour: Colour::Off,
+            running: None,
         };
         let loader = Arc::clone(&program.load);
-        let load: Load = Arc::new(move |files| loader(&request.with(files)));
-        let first = load(None).map_err(|rejected| rejected.words().to_owned())?;
+        let load: Load = Arc::new(move |order| loader(&request.with(order)));
+        let first = load(LoadOrder::default()).map_err(|rejected| rejected.words().to_owned())?;
         let (events, inbox) = EventSender::channel();
         let (tell, outcome) = channel();
         let mirror = Self {

@@ -168,6 +168,11 @@ impl Supervisor {
         std::mem::take(&mut self.effects)
     }
 
+    /// The configuration that runs.
+    pub fn running(&self) -> Option<Arc<Spec>> {
+        self.running.clone()
+    }
+
     /// Where events for it go.
     pub fn events(&self) -> EventSender {
         self.launcher.events.clone()
@@ -283,8 +288,8 @@ impl Supervisor {
         let drain_until = now + self.launcher.limits.drain(self.launcher.grace);
         match self.of_the_file(name) {
             None => Steered::Unknown,
-            Some(route) if route.is_paused() => Steered::Already,
-            Some(route) => {
+            Some((route, _)) if route.is_paused() => Steered::Already,
+            Some((route, _)) => {
                 route.end(Then::Hold(Reason::ByUser), drain_until);
                 Steered::Accepted
             }
@@ -298,21 +303,21 @@ impl Supervisor {
         let until = now + self.launcher.limits.reload_drain;
         match self.of_the_file(name) {
             None => Steered::Unknown,
-            Some(route) if !route.is_paused() => Steered::Already,
-            Some(route) => {
-                let spec = Arc::clone(route.spec());
+            Some((route, _)) if !route.is_paused() => Steered::Already,
+            // What the file says, and not what the route ran with: it may have been paused on its way to new settings, before
+            // its flows had ended (found by the model).
+            Some((route, spec)) => {
                 route.end(Then::Start(spec), until);
                 Steered::Accepted
             }
         }
     }
 
-    /// A route of the running file. One that the file does not have any more and that has not ended yet is nobody's to steer:
+    /// A route of the running file, and what that says of it. One that the file does not have any more and that has not ended yet is nobody's to steer:
     /// paused and resumed it would be back (found by the model).
-    fn of_the_file(&mut self, name: &Name) -> Option<&mut Route> {
-        let has = |spec: &Arc<Spec>| spec.routes.contains_key(name);
-        let is_there = self.running.as_ref().is_some_and(has);
-        self.routes.get_mut(name).filter(|_| is_there)
+    fn of_the_file(&mut self, name: &Name) -> Option<(&mut Route, Arc<RouteSpec>)> {
+        let spec = self.running.as_ref()?.routes.get(name)?;
+        Some((self.routes.get_mut(name)?, Arc::clone(spec)))
     }
 
     /// Replaces what others see.

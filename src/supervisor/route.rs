@@ -80,7 +80,9 @@ impl Route {
     }
 
     fn launch_all(&mut self, launcher: &mut Launcher, now: Instant) {
-        let mut before = std::mem::take(&mut self.places);
+        // A place is large, and most routes have one.
+        let count = self.spec.sources.len() * self.spec.targets.len();
+        let mut before = std::mem::replace(&mut self.places, Vec::with_capacity(count));
         for source in &self.spec.sources {
             for target in &self.spec.targets {
                 let id = FlowId {
@@ -348,11 +350,6 @@ impl Route {
     /// Whether its flows run, or wait for their next try.
     pub fn is_up(&self) -> bool {
         matches!(self.stage, Stage::Up)
-    }
-
-    /// The spec that runs, or is held.
-    pub fn spec(&self) -> &Arc<RouteSpec> {
-        &self.spec
     }
 
     /// Under `until: end`, or held: whether nothing of it will run again by itself.

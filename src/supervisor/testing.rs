@@ -102,6 +102,7 @@ pub(crate) fn spec(routes: Vec<Arc<RouteSpec>>) -> Spec {
         admin: AdminSpec {
             listen: Some(([127, 0, 0, 1], 8787).into()),
             socket: None,
+            token: None,
         },
         accept: Vec::new(),
     }
@@ -149,6 +150,11 @@ impl Fake {
     /// Whether it has not ended.
     pub fn runs(&self) -> bool {
         self.on_exit.lock().unwrap().is_some()
+    }
+
+    /// Whether it was given settings and has not said that they hold.
+    pub fn is_changing(&self) -> bool {
+        !self.on_taken.lock().unwrap().is_empty()
     }
 
     pub fn exit(&self, exit: FlowExit) {

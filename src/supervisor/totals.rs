@@ -33,12 +33,14 @@ pub const COUNTED: &[Counted] = counted! {
     "fetched_records", "Records fetched from the source", 1.0, fetched_records;
     "fetched_bytes", "Key and value bytes fetched from the source", 1.0, fetched_bytes;
     "delivered_records", "Source records of which every output was acknowledged", 1.0, delivered_records;
+    "passed_records", "Source records delivered in batches that passed as they came", 1.0, passed_records;
     "produced_records", "Target records acknowledged", 1.0, produced_records;
     "produced_bytes", "Key and value bytes acknowledged by the target", 1.0, produced_bytes;
     "dropped_records", "Source records that a handler dropped on purpose", 1.0, dropped_records;
     "skipped_records", "Source records settled by on_error: skip", 1.0, skipped_records;
     "dead_lettered_records", "Source records settled by a dead letter", 1.0, dead_lettered_records;
     "failed_records", "Failures of single records, each try", 1.0, failed_records;
+    "refused_batches", "Batches that were to pass, and whose records went one by one instead", 1.0, refused_batches;
     "discarded_records", "Records fetched, then discarded by a rewind or revoke and fetched again", 1.0, discarded_records;
     "commits", "Commits that the broker acknowledged", 1.0, commits;
     "commit_failures", "Commits that failed and were repeated", 1.0, commit_failures;

@@ -22,6 +22,7 @@ fn load(route: &str) -> Loaded {
         variables: &crate::config::interpolate::Variables::default(),
         registry: &registry,
         listeners: &listeners,
+        running: None,
     };
     match config::load(&[path], &options) {
         Ok(loaded) => loaded,

@@ -97,8 +97,8 @@ impl<'a> Iterator for Cuts<'a> {
 /// A batch as it came, not opened.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBatch<'a> {
-    header: Header,
-    bytes: &'a [u8],
+    pub(super) header: Header,
+    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> RawBatch<'a> {

@@ -2,7 +2,8 @@
 
 use super::codec::Codec;
 use super::cut::RawBatch;
-use super::header::{CHECKSUM, COVERED, Stamp};
+use super::header::{CHECKSUM, COVERED, Header, Stamp};
+use bytes::Bytes;
 use std::ops::Range;
 
 /// Why a batch has to be opened.
@@ -25,12 +26,30 @@ pub enum Opened {
 }
 
 /// What a target takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Takes<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Takes {
     /// Bytes of a batch at most.
     pub bytes: usize,
     /// These codecs.
-    pub codecs: &'a [Codec],
+    pub codecs: Codecs,
+}
+
+/// Codecs that a target takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codecs {
+    /// Whatever the source has.
+    Any,
+    /// This one.
+    Only(Codec),
+}
+
+impl Codecs {
+    fn contain(self, codec: Codec) -> bool {
+        match self {
+            Codecs::Any => true,
+            Codecs::Only(one) => one == codec,
+        }
+    }
 }
 
 impl RawBatch<'_> {
@@ -38,7 +57,7 @@ impl RawBatch<'_> {
     ///
     /// # Errors
     /// Why it may not.
-    pub fn may_pass(&self, from: i64, target: Takes<'_>) -> Result<(), Opened> {
+    pub fn may_pass(&self, from: i64, target: Takes) -> Result<(), Opened> {
         let header = self.header();
         let is_whole = i64::from(header.count) == i64::from(header.last_offset_delta) + 1;
         match () {
@@ -50,11 +69,19 @@ impl RawBatch<'_> {
             () if self.bytes().len() > target.bytes => Err(Opened::Size),
             () if !header
                 .codec()
-                .is_ok_and(|codec| target.codecs.contains(&codec)) =>
+                .is_ok_and(|codec| target.codecs.contain(codec)) =>
             {
                 Err(Opened::Codec)
             }
             () => Ok(()),
+        }
+    }
+
+    /// The batch, kept with the `frame` that it stands in.
+    pub fn keep(&self, frame: &Bytes) -> Whole {
+        Whole {
+            header: *self.header(),
+            bytes: frame.slice_ref(self.bytes()),
         }
     }
 
@@ -77,6 +104,42 @@ impl RawBatch<'_> {
             put(53..57, &stamp.base_sequence.to_be_bytes());
             seal(batch);
         }
+    }
+}
+
+/// A batch that is kept as it came.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    header: Header,
+    bytes: Bytes,
+}
+
+impl Whole {
+    /// What it says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How many records it has.
+    pub fn count(&self) -> u32 {
+        // A header with fewer than none is not read.
+        self.header.count.unsigned_abs()
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The batch as another producer writes it.
+    pub fn stamped(&self, stamp: Stamp) -> Bytes {
+        let mut written = Vec::with_capacity(self.bytes.len());
+        RawBatch {
+            header: self.header,
+            bytes: &self.bytes,
+        }
+        .pass(stamp, &mut written);
+        written.into()
     }
 }
 

@@ -12,11 +12,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// The system's allocator, counting the allocations of each thread.
+/// The system's allocator, counting for each thread.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// Bytes that were allocated here and not freed here, and the most of them.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
 fn count() {
@@ -24,21 +27,42 @@ fn count() {
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
 }
 
+fn hold(bytes: usize) {
+    let now = HELD.try_with(|held| held.replace(held.get() + bytes as isize) + bytes as isize);
+    let _ = MOST.try_with(|most| most.set(most.get().max(now.unwrap_or_default())));
+}
+
+fn let_go(bytes: usize) {
+    let _ = HELD.try_with(|held| held.set(held.get() - bytes as isize));
+}
+
+/// What `work` gives, the bytes that this thread held for it at most, and those that it holds still.
+pub fn held_by<T>(work: impl FnOnce() -> T) -> (T, isize, isize) {
+    let before = HELD.get();
+    MOST.set(before);
+    let done = work();
+    (done, MOST.get() - before, HELD.get() - before)
+}
+
 // SAFETY: every call is handed on to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        hold(layout.size());
         // SAFETY: the caller's promise is the one that `System` asks for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let_go(layout.size());
         // SAFETY: as above; the pointer came from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        let_go(layout.size());
+        hold(size);
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }

@@ -43,6 +43,7 @@ fn said(path: &Path, text: &str) -> (Vec<String>, Outcome) {
             variables: &variables,
             registry: &registry,
             listeners: &listeners,
+            running: None,
         },
         format: Format::Json,
         warnings: Warnings::Deny,

@@ -17,6 +17,7 @@ fn load_text(text: &str) -> Result<Loaded, Box<Rejected>> {
         variables: &Variables::default(),
         registry: &registry,
         listeners: &listeners,
+        running: None,
     };
     load(&[path], &options)
 }

@@ -119,6 +119,7 @@ fn load(program: &Program, path: &Path) -> Result<LoadedConfig, RejectedConfig> 
         variables: program.variables.clone(),
         no_data_loss: NoDataLoss::AsWritten,
         colour: Colour::Off,
+        running: None,
     })
 }
 

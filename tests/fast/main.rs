@@ -12,6 +12,7 @@ mod embedded_handlers;
 mod embedded_reload;
 mod embedded_running;
 mod example_jobs;
+mod reload_memory;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod secrets;

@@ -225,6 +225,7 @@ fn answer(path: &Path) -> BTreeSet<&'static str> {
         variables: &Variables::default(),
         registry: &registry,
         listeners: &listeners,
+        running: None,
     };
     match load(&[path.to_path_buf()], &options) {
         Ok(loaded) => {

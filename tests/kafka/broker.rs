@@ -14,7 +14,7 @@ use mirror::broker::message::leader_epoch::OffsetForLeaderEpoch;
 use mirror::broker::message::metadata::{Leader, Metadata};
 use mirror::broker::message::produce::{Parcel, Produce};
 use mirror::broker::message::producer_id::{InitProducerId, ProducerId};
-use mirror::broker::security::{Credentials, Mechanism, Security};
+use mirror::broker::security::{Credentials, Login, Mechanism, Security};
 use mirror::config::secret::Secret;
 use mirror::config::spec::{TlsSpec, VerifyHostname};
 use mirror::record::Headers;
@@ -53,11 +53,11 @@ async fn open(bootstrap: &str, security: Security) -> Result<Connection, Fault> 
 }
 
 fn as_user(mechanism: Mechanism, username: &str, password: &str) -> Option<Credentials> {
-    Some(Credentials {
+    Some(Credentials::Login(Login {
         mechanism,
         username: username.into(),
         password: Secret::new(password),
-    })
+    }))
 }
 
 /// The cluster's id, asked through a listener.

@@ -17,6 +17,28 @@ fn values(lines: &[String], name: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// What Kafka's own consumer says while it reads so many records of a target topic.
+pub fn read(topic: &str, records: &str) -> Vec<String> {
+    let target = pair().target.bootstrap();
+    let args = [
+        "--bootstrap-server",
+        &target,
+        "--topic",
+        topic,
+        "--group-id",
+        topic,
+        "--max-messages",
+        records,
+        "--verbose",
+        "--reset-policy",
+        "earliest",
+    ];
+    let main = "org.apache.kafka.tools.VerifiableConsumer";
+    let consumer = pair().target.spawn_tool(main, &args).expect("a consumer");
+    let (lines, _) = consumer.wait(PATIENCE).expect("it ends");
+    lines
+}
+
 fn through_java(topic: &str, shape: Shape) {
     let pair = pair();
     let source = pair.source.bootstrap();
@@ -62,25 +84,7 @@ fn through_java(topic: &str, shape: Shape) {
     let total = Admin::new(&pair.target.bootstrap())
         .end_sum(topic)
         .to_string();
-    let target = pair.target.bootstrap();
-    let args = [
-        "--bootstrap-server",
-        &target,
-        "--topic",
-        topic,
-        "--group-id",
-        topic,
-        "--max-messages",
-        &total,
-        "--verbose",
-        "--reset-policy",
-        "earliest",
-    ];
-    let consumer = pair
-        .target
-        .spawn_tool("org.apache.kafka.tools.VerifiableConsumer", &args)
-        .unwrap();
-    let (lines, _) = consumer.wait(PATIENCE).unwrap();
+    let lines = read(topic, &total);
     let arrived = values(&lines, "record_data");
     let lost = acknowledged.difference(&arrived).count();
     println!(

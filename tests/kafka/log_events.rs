@@ -255,6 +255,11 @@ fn replaced(topic: &str, shape: Shape, how: Replaced) {
     let old = fill(&source, &[field(topic, 2)], 2000);
     mirror.wait_delivered("copy", 4000);
     mirror.wait_no_lag("copy");
+    // A stop names what was not committed when its topic went.
+    wait::until("all is committed", PATIENCE, || {
+        let committed = admin.committed("mirror.default.copy.source.target", topic);
+        committed.values().sum::<i64>() == 4000
+    });
     let was = topic_id(topic);
 
     admin.delete(topic);

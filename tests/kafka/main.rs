@@ -24,6 +24,7 @@ mod members;
 mod native;
 mod online;
 mod oversize;
+mod pass;
 mod positions;
 mod reloads;
 mod security;

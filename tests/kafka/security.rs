@@ -1,4 +1,4 @@
-//! A copy through TLS, SASL/PLAIN and SCRAM.
+//! A copy through TLS, SASL/PLAIN, SCRAM and OAUTHBEARER.
 
 use crate::support::checker::check;
 use crate::support::cluster::{Admin, pair, settings};
@@ -20,13 +20,30 @@ fn secured(bootstrap: &str, tls: Option<Value>, sasl: Option<Value>) -> Value {
     cluster
 }
 
+/// Unsecured tokens, each for a minute.
+fn with_tokens(bootstrap: &str) -> Value {
+    let mut cluster = secured(bootstrap, None, Some(json!({ "mechanism": "OAUTHBEARER" })));
+    cluster["properties"] = json!({
+        "sasl.oauthbearer.method": "default",
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=carol lifeSeconds=60",
+    });
+    cluster
+}
+
 #[test]
 fn every_mechanism_copies() {
     let secure = settings(
         Cluster::builder("secure")
             .tls()
             .sasl_plain("alice", "plain \"secret\"")
-            .scram("bob", "scram-secret"),
+            .scram("bob", "scram-secret")
+            .tokens()
+            // A connection is made anew while the other one still copies.
+            .property(
+                "listener.name.token.oauthbearer.connections.max.reauth.ms",
+                "12000",
+            ),
     );
     let (pair, secure) = (pair(), secure.start().unwrap());
     let ca = json!({ "ca": secure.ca_pem() });
@@ -41,6 +58,7 @@ fn every_mechanism_copies() {
         "sasl-plain": secured(&secure.bootstrap_sasl_plain(), None, Some(alice.clone())),
         "sasl-plain-tls": secured(&secure.bootstrap_sasl_tls(), Some(ca.clone()), Some(alice)),
         "scram-256": secured(&secure.bootstrap_scram(), None, Some(bob("SCRAM-SHA-256"))),
+        "token": with_tokens(&secure.bootstrap_tokens()),
         "scram-512-tls": secured(&secure.bootstrap_sasl_tls(), Some(ca), Some(bob("SCRAM-SHA-512"))),
     });
     // In through one listener and out through the same: both ends of each are secured.

@@ -6,6 +6,7 @@ use crate::support::record::Record;
 use crate::support::transaction::Transaction;
 use crate::support::wait::{self, PATIENCE};
 use crate::support::workload::{field, fill};
+use kafka_harness::Cluster;
 use mirror::wire::aborted::{Aborted, Fate, Transactions};
 use mirror::wire::codec::{Codec, Decompressor};
 use mirror::wire::cut::{Cut, Cuts, RawBatch};
@@ -14,20 +15,26 @@ use std::fs;
 const EACH: u64 = 500;
 const LIMIT: usize = 16 << 20;
 
-/// The log of partition 0, as it lies on the broker's disk.
+/// The log of partition 0 of a source's topic, as it lies on the broker's disk.
 fn log(topic: &str) -> Vec<u8> {
-    let folder = pair().source.brokers()[0].data().join(format!("{topic}-0"));
-    let files = fs::read_dir(&folder).expect("the partition's folder");
+    log_of(&pair().source, topic).expect("the partition's log")
+}
+
+/// The log of partition 0 of a topic; `None` where it is just being written anew.
+pub fn log_of(cluster: &Cluster, topic: &str) -> Option<Vec<u8>> {
+    let folder = cluster.brokers()[0].data().join(format!("{topic}-0"));
+    let files = fs::read_dir(&folder).ok()?;
     let mut segments: Vec<_> = files
         .map(|file| file.expect("a file").path())
         .filter(|path| path.extension().is_some_and(|e| e == "log"))
         .collect();
     segments.sort();
-    let read = |path| fs::read(path).expect("a segment");
-    segments.iter().flat_map(read).collect()
+    let read: Option<Vec<_>> = segments.iter().map(|path| fs::read(path).ok()).collect();
+    Some(read?.concat())
 }
 
-fn batches(log: &[u8]) -> Vec<RawBatch<'_>> {
+/// All batches of a log.
+pub fn batches(log: &[u8]) -> Vec<RawBatch<'_>> {
     let batch = |cut| match cut {
         Ok(Cut::Batch(batch)) => batch,
         other => panic!("no batch: {other:?}"),
@@ -35,7 +42,8 @@ fn batches(log: &[u8]) -> Vec<RawBatch<'_>> {
     Cuts::of(log).map(batch).collect()
 }
 
-fn records(batch: &RawBatch<'_>) -> Vec<Record> {
+/// What is in a batch.
+pub fn records(batch: &RawBatch<'_>) -> Vec<Record> {
     batch.check().expect("the checksum is right");
     let mut buffer = Vec::new();
     let opened = batch.open(&mut Decompressor::default(), LIMIT, &mut buffer);

@@ -5,17 +5,22 @@
 mod door;
 #[path = "../../src/flow/gate.rs"]
 mod gate;
+#[path = "../../src/client/introduction.rs"]
+mod introduction;
 #[path = "../../src/flow/load.rs"]
 mod load;
 
 /// What the modules take for their primitives.
 mod sync {
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-    pub(crate) use shuttle::sync::{PoisonError, RwLock};
+    pub(crate) use shuttle::sync::atomic::{
+        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+    pub(crate) use shuttle::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 }
 
 use door::Door;
 use gate::Gate;
+use introduction::Introductions;
 use load::Load;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Arc, Mutex};
@@ -187,6 +192,64 @@ fn a_producer_that_is_purged() {
 #[test]
 fn i2_no_record_is_sent_in_the_place_of_one_that_was_thrown_out() {
     every_way(a_producer_that_is_purged);
+}
+
+/// Threads of a flow write to one partition; the client says what became of the first record, and sends in the order in which
+/// it is given.
+fn a_producer_is_introduced(arrives: bool) {
+    let introductions = Arc::new(Introductions::default());
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let writing = {
+        let (introductions, sent) = (introductions.clone(), sent.clone());
+        thread::spawn(move || {
+            let at = introductions.of("orders", 0);
+            for record in 0..4 {
+                let send = || {
+                    sent.lock().unwrap().push(record);
+                    Ok::<_, ()>(())
+                };
+                if introductions.enter(&at, send, || record).is_none() {
+                    return;
+                }
+            }
+        })
+    };
+    let reporting = {
+        let (introductions, sent) = (introductions.clone(), sent.clone());
+        thread::spawn(move || {
+            while sent.lock().unwrap().is_empty() {
+                thread::yield_now();
+            }
+            assert_eq!(
+                *sent.lock().unwrap(),
+                [0],
+                "one has gone before it was known"
+            );
+            match arrives {
+                true => {
+                    let at = introductions.pending("orders", 0).expect("a first record");
+                    let send = |record: &u32| {
+                        sent.lock().unwrap().push(*record);
+                        Ok::<_, ()>(())
+                    };
+                    introductions.arrived(&at, send).unwrap();
+                }
+                false => drop(introductions.all_failed()),
+            }
+        })
+    };
+    writing.join().unwrap();
+    reporting.join().unwrap();
+    let sent = sent.lock().unwrap().clone();
+    let all: &[u32] = if arrives { &[0, 1, 2, 3] } else { &[0] };
+    assert_eq!(sent, all, "nothing is lost, and nothing overtakes");
+    assert!(!introductions.are_pending());
+}
+
+#[test]
+fn i2_nothing_overtakes_the_first_record_of_a_producer() {
+    every_way(|| a_producer_is_introduced(true));
+    every_way(|| a_producer_is_introduced(false));
 }
 
 /// A producer that dies is shut by whoever finds out first, and that is one.

@@ -23,7 +23,7 @@ pub use ask::*;
 pub use configs::*;
 pub use describe::*;
 pub use produce::*;
-pub use record::{Deliveries, Fetched};
+pub use record::{Deliveries, Delivery, Fetched};
 pub use sample::sample;
 
 use crate::record::TopicPartition;

@@ -36,6 +36,30 @@ impl Drop for TopicHandle {
     }
 }
 
+/// What of a record is written.
+pub struct Parts<'a> {
+    /// The key, if it has one.
+    pub key: Option<&'a [u8]>,
+    /// The value, if it has one.
+    pub value: Option<&'a [u8]>,
+    /// The headers.
+    pub headers: &'a Headers<'a>,
+    /// The timestamp in milliseconds, if it has one.
+    pub timestamp: Option<i64>,
+}
+
+impl<'a> Parts<'a> {
+    /// Those of a record.
+    pub fn of(record: &'a Record<'a>) -> Self {
+        Self {
+            key: record.key.as_deref(),
+            value: record.value.as_deref(),
+            headers: &record.headers,
+            timestamp: record.timestamp,
+        }
+    }
+}
+
 /// Enqueues `record` for `partition` of `topic`. The bytes are copied; `opaque` comes back with the
 /// record's delivery report, exactly once if and only if this returns `Ok`.
 ///
@@ -45,12 +69,12 @@ pub fn enqueue(
     producer: &impl Handle,
     topic: &TopicHandle,
     partition: i32,
-    record: &Record<'_>,
+    record: &Parts<'_>,
     opaque: u64,
 ) -> Result<(), RDKafkaErrorCode> {
-    let (key, key_len) = parts(record.key.as_deref());
-    let (value, value_len) = parts(record.value.as_deref());
-    let headers = copy_headers(&record.headers);
+    let (key, key_len) = parts(record.key);
+    let (value, value_len) = parts(record.value);
+    let headers = copy_headers(record.headers);
     // 0 would mean "now"; a record without timestamp gets the producer's time as any client's does.
     let timestamp = record.timestamp.unwrap_or(0);
     // SAFETY: tags and argument types follow rd_kafka_producev's contract, the list ends in

@@ -134,18 +134,42 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Calls `each` with every record's opaque number and its error, if it failed.
-    pub fn for_each(&self, mut each: impl FnMut(u64, Option<RDKafkaErrorCode>)) {
+    /// Calls `each` with every record's report.
+    pub fn for_each(&self, mut each: impl FnMut(Delivery<'_>)) {
         loop {
-            // SAFETY: the message belongs to the event; only plain fields are read.
-            let (opaque, err) = unsafe {
+            // SAFETY: the message belongs to the event, and lives as long.
+            let message = unsafe {
                 let message = sys::rd_kafka_event_message_next(self.event.pointer);
-                if message.is_null() {
-                    return;
+                match message.as_ref() {
+                    Some(message) => message,
+                    None => return,
                 }
-                ((*message)._private as u64, (*message).err)
             };
-            each(opaque, error_code(err));
+            each(Delivery { message });
         }
+    }
+}
+
+/// What became of one record.
+pub struct Delivery<'a> {
+    message: &'a sys::rd_kafka_message_t,
+}
+
+impl Delivery<'_> {
+    /// The number that was given along with the record.
+    pub fn opaque(&self) -> u64 {
+        self.message._private as u64
+    }
+
+    /// Why it failed, if it did.
+    pub fn error(&self) -> Option<RDKafkaErrorCode> {
+        error_code(self.message.err)
+    }
+
+    /// The partition that it was for.
+    pub fn place(&self) -> (&str, i32) {
+        // SAFETY: a report has its topic, whose name is NUL-terminated and lives as long as the topic.
+        let name = unsafe { CStr::from_ptr(sys::rd_kafka_topic_name(self.message.rkt)) };
+        (name.to_str().unwrap_or_default(), self.message.partition)
     }
 }

@@ -12,6 +12,7 @@ use crate::config::raw::{RawCluster, RawSasl, RawTls};
 use crate::config::secret::Secret;
 use crate::config::spec::{
     Access, ClusterSpec, DataPlane, Name, SaslMechanism, SaslSpec, TlsSpec, VerifyHostname,
+    held_once,
 };
 use crate::config::words::{RawAccess, RawDataPlane, RawMechanism};
 use serde_json::Value;
@@ -32,12 +33,13 @@ pub fn read(check: &mut Check<'_>) -> Clusters {
         built: BTreeMap::new(),
         names: BTreeSet::new(),
     };
+    let running = check.options.running.map(|running| &running.clusters);
     for (name, written) in check.section("clusters") {
         clusters.names.insert(name.clone());
         if let Some(cluster) = cluster(name, written, check) {
-            clusters
-                .built
-                .insert(cluster.name.clone(), Arc::new(cluster));
+            let name = cluster.name.clone();
+            let cluster = held_once(&name, cluster, running);
+            clusters.built.insert(name, cluster);
         }
     }
     clusters

@@ -203,7 +203,8 @@ pub fn validate(
     let process = process::read(&mut check);
     let clusters = clusters::read(&mut check);
     let mut chains = Chains::of(&document.value);
-    let mut shelf = Shelf::default();
+    let running = options.running.into_iter().flat_map(|s| s.routes.values());
+    let mut shelf = Shelf::beside(running.map(|route| &route.chain));
     chains_alone(&mut chains, &mut shelf, &mut check);
     let routes = routes::read(&clusters, (&mut chains, &mut shelf), &mut check);
     drop(shelf);

@@ -6,12 +6,16 @@ use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::laid::Laid;
 use crate::config::raw::{RawAdmin, RawLimits, RawReload, RawShutdown};
+use crate::config::secret::Secret;
 use crate::config::spec::{Accept, AdminSpec, ReloadSpec, Spec, Watch};
 use crate::config::words::RawAccept;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+/// Characters of a token at least.
+const SHORTEST_TOKEN: usize = 16;
 
 /// Reads the settings of the process into a spec without clusters and routes.
 pub fn read(check: &mut Check<'_>) -> Option<Spec> {
@@ -86,5 +90,29 @@ fn admin(raw: RawAdmin, check: &mut Check<'_>) -> Option<AdminSpec> {
     let socket = raw
         .socket
         .map(|s| check.document.folder("/admin/socket").join(s));
-    Some(AdminSpec { listen, socket })
+    let token = match raw.write {
+        Some(write) => Some(token(write.token?, check)?),
+        None => None,
+    };
+    if token.is_some() && listen.is_none() {
+        let message = "`write` has no effect with `listen: off`".to_owned();
+        check.say_of_key(Code::NoEffect, "/admin/write", message);
+    }
+    Some(AdminSpec {
+        listen,
+        socket,
+        token,
+    })
+}
+
+/// Whoever has it may stop every route: it must not be one that can be guessed.
+fn token(token: String, check: &mut Check<'_>) -> Option<Secret> {
+    if token.chars().count() >= SHORTEST_TOKEN {
+        return Some(Secret::new(token));
+    }
+    let message = format!("the token is shorter than {SHORTEST_TOKEN} characters");
+    check
+        .say(Code::WrongValue, "/admin/write/token", message)
+        .help = Some("`openssl rand -hex 32` makes one".to_owned());
+    None
 }

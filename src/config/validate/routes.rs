@@ -17,7 +17,7 @@ use crate::config::pointer;
 use crate::config::raw::{RawRoute, RawTopicCreation};
 use crate::config::spec::{
     Accept, Access, ClusterSpec, CreationMode, GroupProtocol, ListenerSpec, Name, OnError, OnGap,
-    RouteSpec, Start, ThreadSpec, TopicCreation, Until,
+    RouteSpec, Start, ThreadSpec, TopicCreation, Until, held_once,
 };
 use crate::config::words::{
     RawAccept, RawDataPlane, RawGroupProtocol, RawOnGap, RawStart, RawUntil,
@@ -39,6 +39,7 @@ pub fn read(
         Some(written) => defaults::lay_over(defaults::of_route(), written),
         None => defaults::of_route(),
     };
+    let running = check.options.running.map(|running| &running.routes);
     let successors = Successors::of(check);
     let mut routes = Vec::new();
     for (name, written) in check.section("routes") {
@@ -57,7 +58,9 @@ pub fn read(
             successors: &successors,
             check,
         };
-        routes.extend(route.build(name, chains, shelf).map(Arc::new));
+        let built = route.build(name, chains, shelf);
+        // At once: two configurations are never there in full.
+        routes.extend(built.map(|built| held_once(&built.name.clone(), built, running)));
     }
     routes
 }

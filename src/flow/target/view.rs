@@ -76,6 +76,14 @@ impl TargetView {
         view.replace(topics.iter().map(|(n, t)| ((*n).to_owned(), *t)).collect());
         view
     }
+
+    /// One more topic is there.
+    #[cfg(test)]
+    pub(crate) fn add(&self, name: &str, topic: TargetTopic) {
+        let mut topics = read(&self.topics).clone();
+        topics.insert(name.to_owned(), topic);
+        self.replace(topics);
+    }
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {

@@ -315,6 +315,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     pub(super) fn target_changed(&mut self) {
         self.place_ready();
+        self.say_forms();
         self.retry_missing();
     }
 
@@ -358,6 +359,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
                     owned.halt(Reason::Client { detail }, RetryHow::Resolve, now);
                 }
             }
+        }
+        for tp in fresh {
+            self.say_form(tp);
         }
         if self.paused_all && result.is_ok() {
             self.source.pause(fresh);

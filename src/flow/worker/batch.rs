@@ -3,7 +3,7 @@
 use super::owned::Phase;
 use super::ticket::{Counts, LaneWord, Ticket};
 use super::{Worker, WorkerExit};
-use crate::flow::lane::{Care, Handled, Job, StopCause};
+use crate::flow::lane::{Care, Form, Handled, Input, Job, StopCause};
 use crate::flow::stage::Submitted;
 use crate::observe::{Counters, Reason};
 use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source};
@@ -32,7 +32,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         }
         match owned.phase {
-            Phase::Flowing => self.dispatch(batch),
+            Phase::Flowing => self.dispatch(Input::Records(batch)),
             Phase::Isolating(_) => self.isolate_later(batch),
             // Not counted as fetched: it never entered, and is fetched again.
             _ => {}
@@ -50,13 +50,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     /// register → hand over to the partition's lane.
-    pub(super) fn dispatch(&mut self, batch: Batch<S::Record>) {
-        let tp = batch.partition.clone();
+    pub(super) fn dispatch(&mut self, input: Input<S::Record>) {
+        let tp = input.partition().clone();
         let sink = match self.sink_for(&tp) {
             Ok(sink) => sink,
             Err(detail) => return self.halt_now(&tp, Reason::Client { detail }),
         };
-        let Some(job) = self.register(batch, sink, Care::Normal) else {
+        let Some(job) = self.register(input, sink, Care::Normal) else {
             return;
         };
         let number = job.ticket;
@@ -84,17 +84,15 @@ impl<S: Source, K: Sink> Worker<S, K> {
     /// Enters a batch in the tracker and issues its ticket.
     pub(super) fn register(
         &mut self,
-        batch: Batch<S::Record>,
+        input: Input<S::Record>,
         sink: Arc<K>,
         care: Care,
     ) -> Option<Job<S::Record, K>> {
-        let owned = self.owned.get_mut(&batch.partition)?;
-        let (first, last) = (batch.first()?, batch.last()?);
+        let owned = self.owned.get_mut(input.partition())?;
+        let (first, last) = input.range()?;
         let chain = owned.chain.clone()?;
-        let (cost, bytes) = (batch.cost(), batch.bytes());
-        let records = batch.records.len() as u64;
-        let sparse = sparse(&batch.records, first, last);
-        owned.leader_epoch = batch.records.last().map_or(-1, FetchedRecord::leader_epoch);
+        let (cost, bytes, records) = (input.cost(), input.bytes(), input.records());
+        owned.leader_epoch = input.leader_epoch();
         if owned.in_flight == 0 {
             owned.last_progress = Instant::now();
         }
@@ -102,12 +100,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
         owned.cost += cost;
         owned.sink = Some(sink.clone());
         let ticket = self.tickets.issue(Ticket {
-            partition: batch.partition.clone(),
+            partition: owned.id.clone(),
             life: owned.life,
             batch: owned.tracker.register(first, last),
             first,
             records,
-            sparse,
+            form: input.form(),
+            sparse: input.sparse(),
             cost,
             since: Instant::now(),
             open: 0,
@@ -126,7 +125,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             source: self.source_name.clone(),
             epoch: owned.gate.epoch(),
             gate: owned.gate.clone(),
-            batch,
+            input,
             ticket,
             chain,
             rules: self.rules.clone(),
@@ -200,6 +199,23 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 self.delivery_failed(&tp, life, offset, fault);
                 self.settle(ticket);
             }
+            Outcome::Refused {
+                ticket,
+                distance,
+                count,
+                fault,
+            } => {
+                let Some(entry) = self.tickets.get(ticket) else {
+                    return;
+                };
+                entry.open -= i64::from(count);
+                let first = entry.first.at_distance(distance);
+                let last = first.at_distance(count.saturating_sub(1));
+                entry.fail(first, fault.clone());
+                let (tp, life) = (entry.partition.clone(), entry.life);
+                self.batch_refused(&tp, life, last, fault);
+                self.settle(ticket);
+            }
         }
     }
 
@@ -243,6 +259,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 owned.tracker.resolve(ticket.batch);
                 owned.last_progress = Instant::now();
                 owned.halts = 0;
+                self.settled_well(&ticket);
             }
             Some(offset) => owned.tracker.cut(ticket.batch, offset),
         }
@@ -265,6 +282,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
             }
         };
         Counters::add(&counters.delivered_records, delivered);
+        if ticket.form == Form::Whole {
+            Counters::add(&counters.passed_records, delivered);
+        }
         Counters::add(&counters.discarded_records, discarded);
         Counters::add(&counters.dropped_records, c.dropped);
         Counters::add(&counters.skipped_records, c.skipped);
@@ -297,16 +317,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let detail = format!("{tp} at offset {offset}: {detail}");
         self.finish(WorkerExit::AbortRoute(Reason::Aborted { detail }));
     }
-}
-
-/// How far each record lies behind the first, if some offsets between them have no record.
-fn sparse<R: FetchedRecord>(records: &[R], first: Offset, last: Offset) -> Vec<u32> {
-    let span = last.distance(first).map(|d| d as usize);
-    if span == records.len().checked_sub(1) {
-        return Vec::new();
-    }
-    let distance = |r: &R| r.offset().distance(first).unwrap_or(u32::MAX);
-    records.iter().map(distance).collect()
 }
 
 fn backlog_end<R: FetchedRecord>(backlog: &std::collections::VecDeque<Batch<R>>) -> Offset {

@@ -35,9 +35,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let threads = &self.spec.route.threads;
         self.stage
             .keep_to(threads.queue_records as u64, threads.queue_bytes);
+        self.passing = self.spec.passing();
         if rebinds {
             self.rebind(unchanged);
         }
+        self.say_forms();
         self.say_needs();
         self.place_ready();
         self.retry_all(now);

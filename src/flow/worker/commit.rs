@@ -7,7 +7,7 @@
 //! at a time; interval, revoke and drain all go through here.
 
 use super::Worker;
-use super::owned::{Phase, RetryHow};
+use super::owned::{Phase, RetryHow, Standing};
 use crate::config::spec::RouteSpec;
 use crate::flow::position::{CommitMetadata, StartMark};
 use crate::flow::scout::{TopicIdentity, TopicIdsNow, distinct_topics};
@@ -171,11 +171,12 @@ impl<S: Source, K: Sink> Worker<S, K> {
         release.is_some_and(|release| release.is_over(now))
     }
 
-    /// The watermarks that moved since their last commit.
+    /// The watermarks that moved since their last commit. Those of a topic that seems gone are asked for as well: a broker
+    /// that has just been started may not know it for a while (B080).
     fn snapshot(&self) -> Vec<Taken> {
         self.owned
             .values()
-            .filter(|o| o.is_resolved() && o.placed && !o.has_vanished())
+            .filter(|o| o.is_resolved() && o.placed && o.is_asked_for())
             .filter(|o| o.committed != Some(o.tracker.watermark()))
             .take(PARTITIONS)
             .map(|o| Taken {
@@ -224,7 +225,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         match (owned.topic_id.as_deref(), ids.get(&taken.partition.topic)) {
             (Some(was), Some(TopicIdentity::Is(now))) if was != now => Word::Other,
             (_, Some(TopicIdentity::Is(_) | TopicIdentity::Unknown)) => {
-                owned.gone = 0;
+                owned.topic = Standing::There;
                 Word::Same
             }
             (_, Some(TopicIdentity::Gone)) => Word::Other,
@@ -237,15 +238,16 @@ impl<S: Source, K: Sink> Worker<S, K> {
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
-        owned.gone = owned.gone.saturating_add(1);
+        owned.topic.call_gone();
+        let is_doubtful = owned.topic == Standing::Doubtful;
         match (owned.topic_id.clone(), ids.get(&tp.topic)) {
             (Some(was), Some(TopicIdentity::Is(now))) => {
                 let now = now.clone();
                 self.topic_replaced(tp, was, now, Offset(0));
             }
-            // Gone: asked once more, since a broker's metadata may lag (B080); the group tells us when
-            // it takes the partition away.
-            _ => self.committer.due = Instant::now() + AGAIN,
+            // Gone: asked once more soon, then with every commit; the group tells us when it takes the partition away.
+            _ if is_doubtful => self.committer.due = Instant::now() + AGAIN,
+            _ => {}
         }
     }
 
@@ -291,7 +293,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             owned.in_flight = 0;
             owned.cost = 0;
             owned.sink = None;
-            owned.gone = u8::MAX;
+            owned.topic = Standing::Replaced;
             owned.tracker = Tracker::new(position);
             owned.committed = None;
             owned.halt(reason, RetryHow::Never, Instant::now());

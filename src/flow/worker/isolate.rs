@@ -6,7 +6,7 @@ use super::owned::{Owned, Phase};
 use super::recover::{describe, poison};
 use super::ticket::Ticket;
 use crate::config::spec::OnError;
-use crate::flow::lane::Care;
+use crate::flow::lane::{Care, Input};
 use crate::handler::Failure;
 use crate::observe::{Counters, Reason};
 use crate::plane::{Batch, FaultKind, Offset, Sink, Source};
@@ -73,8 +73,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 // The one before met trouble: this one is fetched again.
                 return;
             }
-            self.dispatch(batch);
+            self.dispatch(Input::Records(batch));
         }
+        self.say_form(tp);
         if !self.paused_all && self.is_flowing(tp) {
             self.source.resume(std::slice::from_ref(tp));
         }
@@ -92,13 +93,16 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Err(detail) => return self.halt(tp, Reason::Client { detail }, Instant::now()),
         };
         let alone = batch.records.len() == 1;
-        let Some(job) = self.register(batch, sink, care) else {
+        let Some(job) = self.register(Input::Records(batch), sink, care) else {
             return;
         };
         let handled = self.isolation_lane.run(&job);
         let number = job.ticket;
-        if alone && let Some(owned) = self.owned.get_mut(tp) {
-            owned.lone = Some(job.batch);
+        if let Input::Records(batch) = job.input
+            && alone
+            && let Some(owned) = self.owned.get_mut(tp)
+        {
+            owned.lone = Some(batch);
         }
         self.handled(number, handled);
     }

@@ -6,6 +6,7 @@
 //!
 //! - `assign`: partitions arrive, get their position, wait for their target topic, are placed
 //! - `batch`: fetch → register → handlers → produce → ack → resolve
+//! - `whole`: batches that pass as they came
 //! - `hold`: budget spent, fetching waits
 //! - `recover`: a failed delivery is a barrier; rewind, halt, retry
 //! - `isolate`: a bad record stands alone, then `on_error` decides
@@ -30,10 +31,12 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 mod ticket;
+mod whole;
 
 use crate::flow::budget::Budget;
 use crate::flow::lane::{Handled, Lane, Lease, LeaseState, Rules};
 use crate::flow::listener::Announcer;
+use crate::flow::passing::Passing;
 use crate::flow::scout::{Finding, Inquiry};
 use crate::flow::sinks::Sinks;
 use crate::flow::stage::{Ended, Stage};
@@ -129,6 +132,8 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     isolation_lane: Lane<K>,
     /// What the route says of records now; each batch takes it along.
     rules: Arc<Rules>,
+    /// Whether whole batches pass.
+    passing: Passing,
     /// The producer of partitions in isolation.
     quarantine: Option<Arc<K>>,
     lease: Arc<Lease>,
@@ -174,6 +179,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             index: parts.index,
             source_name: parts.spec.source.name.as_str().into(),
             rules: Arc::new(Rules::of(&parts.spec.route)),
+            passing: parts.spec.passing(),
             budget: Budget::new(parts.spec.worker_bytes(), now),
             spec: parts.spec,
             subject: parts.subject,
@@ -297,6 +303,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn serve(&mut self, event: FetchEvent<S::Record>) {
         match event {
             FetchEvent::Batch(batch) => self.fetched(batch),
+            FetchEvent::Run(run) => self.run_fetched(run),
             FetchEvent::Assigned(partitions) => self.assigned(partitions),
             FetchEvent::Revoked(partitions) => self.revoked(partitions),
             FetchEvent::Lost(partitions) => self.lost(&partitions),
@@ -327,7 +334,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
             let detail = "the process stood still; waiting for the group".to_owned();
             self.halt_now(&tp, Reason::Client { detail });
         }
-        if !matches!(event, FetchEvent::Batch(_) | FetchEvent::End(..)) {
+        let is_old = matches!(
+            event,
+            FetchEvent::Batch(_) | FetchEvent::Run(_) | FetchEvent::End(..)
+        );
+        if !is_old {
             self.serve(event);
         }
     }

@@ -1,5 +1,6 @@
 //! What a worker knows of one partition that is assigned to it.
 
+use super::whole::Opened;
 use crate::flow::gate::Gate;
 use crate::flow::tracker::Tracker;
 use crate::handler::{BoundChain, Failure};
@@ -55,6 +56,31 @@ pub(super) struct Isolation {
     pub(super) run: usize,
 }
 
+/// Whether a partition's topic is there, as far as was heard before commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is.
+    #[default]
+    There,
+    /// It was called gone once: a broker's metadata may lag (B080).
+    Doubtful,
+    /// It was called gone again: there is nothing to commit (B023), unless it is found after all.
+    Gone,
+    /// It is another one, once and for all.
+    Replaced,
+}
+
+impl Standing {
+    /// It is called gone, once more perhaps.
+    pub(super) fn call_gone(&mut self) {
+        *self = match self {
+            Self::There => Self::Doubtful,
+            Self::Doubtful | Self::Gone => Self::Gone,
+            Self::Replaced => Self::Replaced,
+        };
+    }
+}
+
 /// When and how a halted partition is tried again.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
@@ -108,9 +134,9 @@ pub(super) struct Owned<R, K> {
     pub(super) asked: u64,
     /// What the answer before said to wait for.
     waits_for: Option<Reason>,
-    /// How often in a row its topic was found gone, or once and for all another one: from the second
-    /// time on there is nothing to commit.
-    pub(super) gone: u8,
+    /// How long its records go one by one because a batch was refused.
+    pub(super) opened: Opened,
+    pub(super) topic: Standing,
     /// How often in a row the source could not move its position.
     pub(super) seek_failures: u8,
     pub(super) last_progress: Instant,
@@ -147,7 +173,8 @@ impl<R, K> Owned<R, K> {
             committed: None,
             asked: 0,
             waits_for: None,
-            gone: 0,
+            opened: Opened::default(),
+            topic: Standing::There,
             seek_failures: 0,
             last_progress: now,
             arrived_to: Offset(0),
@@ -179,7 +206,16 @@ impl<R, K> Owned<R, K> {
 
     /// Whether its offsets are worth no commit any more (B023).
     pub(super) fn has_vanished(&self) -> bool {
-        self.gone >= 2
+        matches!(self.topic, Standing::Gone | Standing::Replaced)
+    }
+
+    /// Whether a commit asks for its topic. Of one that seems gone a release awaits no answer.
+    pub(super) fn is_asked_for(&self) -> bool {
+        match self.topic {
+            Standing::There | Standing::Doubtful => true,
+            Standing::Gone => !matches!(self.phase, Phase::Releasing),
+            Standing::Replaced => false,
+        }
     }
 
     /// Its position is asked for, perhaps once more. Until the answer comes, what the one before said

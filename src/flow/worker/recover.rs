@@ -222,6 +222,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         owned.last_progress = Instant::now();
         owned.paused_alone = false;
         let flowing = matches!(owned.phase, Phase::Flowing);
+        self.say_form(tp);
         if let Err(detail) = self.source.rewind(tp, watermark) {
             tracing::debug!(event = "rewind_failed", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, detail);

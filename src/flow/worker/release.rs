@@ -3,12 +3,13 @@
 //!
 //! The same steps serve a revoke and the final drain; a loss skips all but the last.
 
-use super::owned::Phase;
+use super::owned::{Owned, Phase};
 use super::{Worker, WorkerExit};
 use crate::flow::Unconfirmed;
 use crate::observe::Counters;
 use crate::plane::{Sink, Source};
 use crate::record::TopicPartition;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a revoke may wait for records in flight: librdkafka holds *all* partitions from the
@@ -160,9 +161,22 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 partition = tp.partition, watermark = owned.tracker.watermark().0,
                 "records in flight were not acknowledged in time; they may be copied again");
             if let Some(sink) = owned.sink.take() {
-                sink.purge();
+                self.purge(&sink);
             }
         }
+    }
+
+    /// Throws away what is in flight on a producer. Nobody knows what of it has arrived: until it is copied again, a stop
+    /// says so (found by the simulation).
+    pub(super) fn purge(&mut self, sink: &Arc<K>) {
+        let is_on_it = |o: &&mut Owned<S::Record, K>| {
+            let same = o.sink.as_ref().is_none_or(|of| Arc::ptr_eq(of, sink));
+            same && o.in_flight > 0
+        };
+        for owned in self.owned.values_mut().filter(is_on_it) {
+            owned.arrived_to = owned.arrived_to.max(owned.tracker.position());
+        }
+        sink.purge();
     }
 
     fn commit_step(&mut self, release: Release, now: Instant) -> Option<Release> {
@@ -219,7 +233,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 && owned.in_flight > 0
                 && let Some(sink) = owned.sink.take()
             {
-                sink.purge();
+                self.purge(&sink);
             }
         }
         self.forget(partitions);

@@ -85,6 +85,6 @@ impl<S: Source, K: Sink> Worker<S, K> {
             topic = %owned.id.topic, partition = owned.id.partition, watermark = owned.tracker.watermark().0,
             after_ms = self.silence.renew(now).as_millis() as u64,
             "the target answers, but not to the producer; it is made anew, and what was in flight may be copied twice");
-        sink.purge();
+        self.purge(&sink);
     }
 }

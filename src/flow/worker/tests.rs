@@ -16,12 +16,15 @@ use crate::observe::{Counters, FlowView, Reason};
 use crate::partition::{OnFewer, Policy, PolicySpec};
 use crate::plane::*;
 use crate::record::{HeaderSource, Record, TopicPartition};
+use crate::wire::pass::Whole;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+mod whole;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -73,6 +76,9 @@ enum Fate {
     Refuse(FaultKind),
 }
 
+/// A batch that passes and is not answered: its partition, first offset, number of records and token.
+type Held = (i32, i64, u32, Token);
+
 /// Whether a purge is reported at once, or only when it is too late.
 #[derive(Clone, Copy)]
 enum Purges {
@@ -88,9 +94,16 @@ struct World {
     placed: BTreeMap<i32, i64>,
     paused: BTreeMap<i32, bool>,
     judge: Judge,
+    /// The same of batches that pass, by their first offset.
+    passes: Judge,
+    /// In what form partitions are wanted.
+    forms: BTreeMap<i32, Form>,
+    /// What arrived one by one.
+    singles: Vec<i64>,
     /// What the target acknowledged, per partition in order of arrival.
     arrived: BTreeMap<i32, Vec<i64>>,
     held: Vec<(i32, i64, Token)>,
+    held_batches: Vec<Held>,
     committed: BTreeMap<i32, i64>,
     commit_answers: VecDeque<CommitAnswer>,
     /// What happened, in order: commits and releases.
@@ -99,6 +112,19 @@ struct World {
     purges: Purges,
     /// The source topic's id, as it is when it is asked.
     topic_id: String,
+}
+
+impl World {
+    /// A batch that passes has arrived.
+    fn arrive(&mut self, (partition, offset, count, first): Held) -> Outcome {
+        let arrived = self.arrived.entry(partition).or_default();
+        arrived.extend(offset..offset + i64::from(count));
+        Outcome::Acked {
+            ticket: first.ticket,
+            count,
+            furthest: first.distance + count - 1,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -154,6 +180,9 @@ impl Source for FakeSource {
             })?;
             let to = (from + 3).min(w.ends[&partition]);
             w.placed.insert(partition, to);
+            if matches!(w.forms.get(&partition), Some(Form::Whole(_))) {
+                return Some(FetchEvent::Run(whole::run(partition, from, to)));
+            }
             let made = |offset: i64| Made {
                 offset,
                 value: offset.to_string().into_bytes(),
@@ -192,6 +221,9 @@ impl Source for FakeSource {
             w.paused.insert(partition.partition, false);
         });
         Ok(())
+    }
+    fn hand_over(&mut self, partition: &TopicPartition, form: Form) {
+        self.0.with(|w| w.forms.insert(partition.partition, form));
     }
     fn pause(&mut self, partitions: &[TopicPartition]) {
         self.0.with(|w| {
@@ -269,11 +301,43 @@ impl Sink for FakeSink {
             }
             Fate::Ack => {
                 w.arrived.entry(partition).or_default().push(offset);
+                w.singles.push(offset);
                 Ok(Some(acked(token)))
             }
             Fate::Fail(kind) => Ok(Some(Outcome::Failed {
                 ticket: token.ticket,
                 distance: token.distance,
+                fault: fault(kind),
+            })),
+            Fate::Refuse(kind) => Err(fault(kind)),
+        })?;
+        if let Some(outcome) = outcome {
+            let _ = self.0.inbox.send(Note::Outcomes(vec![outcome]));
+        }
+        Ok(())
+    }
+    fn pass(
+        &self,
+        (): &(),
+        partition: i32,
+        batch: &Whole,
+        first: Token,
+    ) -> Result<(), ProduceFault> {
+        let (offset, count) = (batch.header().base_offset, batch.count());
+        let fault = |kind| ProduceFault {
+            kind,
+            detail: "scripted".into(),
+        };
+        let outcome = self.0.with(|w| match (w.passes)(partition, offset) {
+            Fate::Hold => {
+                w.held_batches.push((partition, offset, count, first));
+                Ok(None)
+            }
+            Fate::Ack => Ok(Some(w.arrive((partition, offset, count, first)))),
+            Fate::Fail(kind) => Ok(Some(Outcome::Refused {
+                ticket: first.ticket,
+                distance: first.distance,
+                count,
                 fault: fault(kind),
             })),
             Fate::Refuse(kind) => Err(fault(kind)),
@@ -327,6 +391,14 @@ fn stand_with(
     handler_threads: usize,
     judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
 ) -> Stand {
+    stand_of(flow_spec(chain, on_error), handler_threads, judge)
+}
+
+fn stand_of(
+    spec: FlowSpec,
+    handler_threads: usize,
+    judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
+) -> Stand {
     let (inbox, notes) = unbounded();
     let world = World {
         ends: BTreeMap::new(),
@@ -334,8 +406,12 @@ fn stand_with(
         placed: BTreeMap::new(),
         paused: BTreeMap::new(),
         judge: Box::new(judge),
+        passes: Box::new(|_, _| Fate::Ack),
+        forms: BTreeMap::new(),
+        singles: Vec::new(),
         arrived: BTreeMap::new(),
         held: Vec::new(),
+        held_batches: Vec::new(),
         committed: BTreeMap::new(),
         commit_answers: VecDeque::new(),
         story: Vec::new(),
@@ -382,7 +458,7 @@ fn stand_with(
     let made = shared.clone();
     let parts = WorkerParts {
         index: 0,
-        spec: Arc::new(flow_spec(chain, on_error)),
+        spec: Arc::new(spec),
         subject: "test".into(),
         view: view.clone(),
         source: FakeSource(shared.clone()),
@@ -570,6 +646,11 @@ impl Stand {
     fn acknowledge_held(&self) {
         self.shared.with(|w| {
             w.judge = Box::new(|_, _| Fate::Ack);
+            w.passes = Box::new(|_, _| Fate::Ack);
+            for held in std::mem::take(&mut w.held_batches) {
+                let outcome = w.arrive(held);
+                let _ = self.shared.inbox.send(Note::Outcomes(vec![outcome]));
+            }
             for (partition, offset, token) in std::mem::take(&mut w.held) {
                 w.arrived.entry(partition).or_default().push(offset);
                 let _ = self.shared.inbox.send(Note::Outcomes(vec![acked(token)]));

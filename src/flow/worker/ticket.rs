@@ -1,5 +1,6 @@
 //! Batches in flight: what a token in an outcome points to.
 
+use crate::flow::lane::Form;
 use crate::flow::tracker::BatchId;
 use crate::plane::{FaultKind, Offset, ProduceFault};
 use crate::record::TopicPartition;
@@ -14,6 +15,7 @@ pub(super) struct Ticket {
     pub(super) batch: BatchId,
     pub(super) first: Offset,
     pub(super) records: u64,
+    pub(super) form: Form,
     /// How far each record lies behind the first, if some offsets between them have no record.
     pub(super) sparse: Vec<u32>,
     pub(super) cost: u64,

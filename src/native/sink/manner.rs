@@ -2,6 +2,7 @@
 
 use crate::config::spec::ClusterSpec;
 use crate::wire::codec::{Codec, Compression};
+use crate::wire::pass::Codecs;
 use std::time::Duration;
 
 /// Waiting for more records costs latency; a full batch never waits.
@@ -40,7 +41,7 @@ impl Manner {
                 Duration::from_secs_f64(ms.clamp(0.0, 900_000.0) / 1000.0)
             }),
             compression: Compression {
-                codec: said.codec()?,
+                codec: said.codec()?.unwrap_or(CODEC),
                 // -1 is librdkafka's word for the codec's own.
                 level: level.filter(|level| *level != -1),
             },
@@ -49,6 +50,15 @@ impl Manner {
 }
 
 impl Manner {
+    /// Codecs of batches that may pass to a cluster: if the file names one for it, that one.
+    pub fn codecs(cluster: &ClusterSpec) -> Codecs {
+        match Said(cluster).codec() {
+            Ok(Some(codec)) => Codecs::Only(codec),
+            // A name that is none is told when the sink starts.
+            Ok(None) | Err(_) => Codecs::Any,
+        }
+    }
+
     /// The same with each record in a batch of its own, at once.
     pub fn alone(self) -> Self {
         Self {
@@ -85,12 +95,12 @@ impl Said<'_> {
         text.parse().map(Some).map_err(wrong)
     }
 
-    fn codec(&self) -> Result<Codec, String> {
+    fn codec(&self) -> Result<Option<Codec>, String> {
         let Some(name) = self.text(&["compression.type", "compression.codec"]) else {
-            return Ok(CODEC);
+            return Ok(None);
         };
         let known = Codec::ALL.into_iter().find(|codec| codec.as_str() == name);
-        known.ok_or_else(|| {
+        known.map(Some).ok_or_else(|| {
             let cluster = &self.0.name;
             format!("cluster {cluster}: compression.type names no codec")
         })

@@ -20,13 +20,14 @@ mod verdict;
 use super::links::Links;
 use crate::broker::address::Address;
 use crate::broker::connection;
+use crate::plane::known::Known;
 use crate::plane::outcomes::Deliver;
 use crate::plane::{ProduceFault, Sink, Token};
 use crate::record::{Record, TopicPartition};
 use crate::wire::codec::Compressor;
+use crate::wire::pass::Whole;
 pub use manner::Manner;
 use sender::Sender;
-use std::cell::RefCell;
 use std::sync::Arc;
 use target::{Loss, Target, Targets};
 
@@ -39,7 +40,7 @@ pub struct NativeSink {
 pub struct NativeTopic {
     name: Arc<str>,
     /// Partitions by number, as far as they were written to.
-    known: RefCell<Vec<Option<Arc<Target>>>>,
+    known: Known<Arc<Target>>,
 }
 
 impl NativeSink {
@@ -84,7 +85,7 @@ impl Sink for NativeSink {
     fn topic(&self, name: &str) -> Result<NativeTopic, ProduceFault> {
         Ok(NativeTopic {
             name: name.into(),
-            known: RefCell::default(),
+            known: Known::default(),
         })
     }
 
@@ -95,13 +96,21 @@ impl Sink for NativeSink {
         record: &Record<'_>,
         token: Token,
     ) -> Result<(), ProduceFault> {
-        let index = usize::try_from(partition)
-            .map_err(|_| verdict::worlds(format!("partition {partition}")))?;
-        topic.know(&self.targets, index, partition);
-        let known = topic.known.borrow();
-        let target = known.get(index).and_then(Option::as_ref);
-        let taken = target.and_then(|target| self.targets.push(target, record, token));
-        taken.ok_or_else(verdict::collateral)
+        topic.with(&self.targets, partition, |target| {
+            self.targets.push(target, record, token)
+        })
+    }
+
+    fn pass(
+        &self,
+        topic: &NativeTopic,
+        partition: i32,
+        batch: &Whole,
+        first: Token,
+    ) -> Result<(), ProduceFault> {
+        topic.with(&self.targets, partition, |target| {
+            self.targets.pass(target, batch, first)
+        })
     }
 
     fn is_usable(&self) -> bool {
@@ -114,20 +123,17 @@ impl Sink for NativeSink {
 }
 
 impl NativeTopic {
-    /// Looks a partition up that was not written to before.
-    fn know(&self, of: &Targets, index: usize, partition: i32) {
-        let is_known =
-            |known: &[Option<Arc<Target>>]| known.get(index).is_some_and(Option::is_some);
-        if is_known(&self.known.borrow()) {
-            return;
-        }
-        let mut known = self.known.borrow_mut();
-        if known.len() <= index {
-            known.resize(index + 1, None);
-        }
-        if let Some(slot) = known.get_mut(index) {
-            *slot = Some(of.get(TopicPartition::new(self.name.clone(), partition)));
-        }
+    /// Hands something to a partition, which may take nothing any more.
+    fn with(
+        &self,
+        of: &Targets,
+        partition: i32,
+        hand: impl FnOnce(&Arc<Target>) -> Option<()>,
+    ) -> Result<(), ProduceFault> {
+        let look_up = || of.get(TopicPartition::new(self.name.clone(), partition));
+        let handed = self.known.with(partition, look_up, hand);
+        let handed = handed.ok_or_else(|| verdict::worlds(format!("partition {partition}")))?;
+        handed.ok_or_else(verdict::collateral)
     }
 }
 

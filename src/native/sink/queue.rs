@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! push → gathered records → numbered batches, at most five sent → acknowledged
-//!                                    ↑ waiting, to be sent again  │
+//! pass → a batch as it came ↗        ↑ waiting, to be sent again  │
 //!                                    └────────────────────────────┘
 //! ```
 //!
@@ -12,9 +12,11 @@
 
 use crate::native::lent::Lent;
 use crate::plane::Token;
+use crate::plane::outcomes::Tokens;
 use crate::record::{Headers, Record};
 use crate::wire::codec::Compressor;
 use crate::wire::header::Stamp;
+use crate::wire::pass::Whole;
 use crate::wire::writer::{Piece, Writer, Written};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -39,12 +41,20 @@ pub(super) struct Queue {
     next_batch: u64,
 }
 
-/// Records that become one batch.
+/// What becomes one batch.
 #[derive(Debug)]
 struct Gathered {
-    records: Writer,
-    tokens: Vec<Token>,
+    content: Content,
     since: Instant,
+}
+
+/// What a batch is made of.
+#[derive(Debug)]
+enum Content {
+    /// Records that came one by one.
+    Records(Writer, Vec<Token>),
+    /// A batch as it came, with the token of its first record.
+    Whole(Whole, Token),
 }
 
 /// A batch with its numbers.
@@ -54,7 +64,7 @@ struct Numbered {
     batch: u64,
     first_sequence: i32,
     bytes: Bytes,
-    tokens: Vec<Token>,
+    tokens: Tokens,
     state: State,
 }
 
@@ -84,6 +94,15 @@ pub(super) struct Outgoing {
     pub(super) bytes: Bytes,
 }
 
+/// Who made a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// We wrote it.
+    Ourselves,
+    /// It passes: nobody here has looked into it.
+    Another,
+}
+
 /// What an answer means for the order of things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -105,20 +124,30 @@ impl Queue {
         };
         if begins {
             self.gathered.push_back(Gathered {
-                records: Writer::default(),
-                tokens: Vec::new(),
+                content: Content::Records(Writer::default(), Vec::new()),
                 since: Instant::now(),
             });
         }
         let Some(last) = self.gathered.back_mut() else {
             return Pushed::Silent;
         };
-        last.records.push(&piece);
-        last.tokens.push(token);
+        if let Content::Records(records, tokens) = &mut last.content {
+            records.push(&piece);
+            tokens.push(token);
+        }
         match begins || last.is_full(batch_bytes) {
             true => Pushed::Telling,
             false => Pushed::Silent,
         }
+    }
+
+    /// Takes a batch as it came, behind what was gathered before.
+    pub(super) fn pass(&mut self, batch: Whole, first: Token) -> Pushed {
+        self.gathered.push_back(Gathered {
+            content: Content::Whole(batch, first),
+            since: Instant::now(),
+        });
+        Pushed::Telling
     }
 
     /// The next batch to be sent, if one may be; it counts as sent. Records that are not a full batch go if they were begun
@@ -185,19 +214,26 @@ impl Queue {
         if !is_ripe {
             return Ok(false);
         }
-        let count = first.records.count();
-        let mut bytes = Vec::new();
         let stamp = Stamp {
             base_sequence: self.next_sequence,
             ..producer
         };
-        first.records.finish(compressor, stamp, &mut bytes)?;
-        let tokens = std::mem::take(&mut first.tokens);
+        let (bytes, count, tokens) = match &mut first.content {
+            Content::Records(records, tokens) => {
+                let (count, mut bytes) = (records.count(), Vec::new());
+                records.finish(compressor, stamp, &mut bytes)?;
+                (bytes.into(), count, Tokens::Each(std::mem::take(tokens)))
+            }
+            Content::Whole(batch, first) => {
+                let tokens = of_whole(batch, *first);
+                (batch.stamped(stamp), batch.header().count, tokens)
+            }
+        };
         self.gathered.pop_front();
         self.numbered.push_back(Numbered {
             batch: self.next_batch,
             first_sequence: self.next_sequence,
-            bytes: bytes.into(),
+            bytes,
             tokens,
             state: State::Waiting,
         });
@@ -237,22 +273,31 @@ impl Queue {
         }
     }
 
+    /// Who made a batch that was sent.
+    pub(super) fn maker(&self, first_sequence: i32) -> Maker {
+        let position = self.position(first_sequence);
+        match position.map(|position| &self.numbered[position].tokens) {
+            Some(Tokens::Whole { .. }) => Maker::Another,
+            _ => Maker::Ourselves,
+        }
+    }
+
     /// The broker may know nothing of the producer any more.
     pub(super) fn be_unknown(&mut self) {
         self.is_known = false;
     }
 
-    /// A batch that was sent has arrived: the tokens of its records.
-    pub(super) fn acknowledge(&mut self, first_sequence: i32) -> Vec<Token> {
+    /// A batch that was sent has arrived: whose its records are.
+    pub(super) fn acknowledge(&mut self, first_sequence: i32) -> Option<Tokens> {
         self.is_known = true;
         self.settle(first_sequence)
     }
 
-    /// A batch that was sent is done with: the tokens of its records.
-    pub(super) fn settle(&mut self, first_sequence: i32) -> Vec<Token> {
+    /// A batch that was sent is done with: whose its records are.
+    pub(super) fn settle(&mut self, first_sequence: i32) -> Option<Tokens> {
         let position = self.position(first_sequence);
         let batch = position.and_then(|position| self.numbered.remove(position));
-        batch.map(|batch| batch.tokens).unwrap_or_default()
+        batch.map(|batch| batch.tokens)
     }
 
     /// A batch that was sent has to be sent again, and with it all those behind it.
@@ -265,37 +310,60 @@ impl Queue {
         }
     }
 
-    /// What is not on its way is thrown away: the tokens of its records.
-    pub(super) fn drop_unsent(&mut self) -> Vec<Token> {
-        let mut tokens = Vec::new();
-        self.numbered.retain_mut(|batch| {
-            let stays = batch.state == State::Sent;
-            if !stays {
-                tokens.append(&mut batch.tokens);
-            }
-            stays
-        });
-        tokens.extend(self.gathered.drain(..).flat_map(|g| g.tokens));
-        tokens
+    /// What is not on its way is thrown away: whose the records are, batch by batch.
+    pub(super) fn drop_unsent(&mut self) -> Vec<Tokens> {
+        let is_sent = |batch: &Numbered| batch.state == State::Sent;
+        let (sent, unsent) = std::mem::take(&mut self.numbered)
+            .into_iter()
+            .partition(is_sent);
+        self.numbered = sent;
+        self.drop(unsent)
     }
 
     /// Everything is thrown away, whatever becomes of what is on its way.
-    pub(super) fn drop_all(&mut self) -> Vec<Token> {
-        let mut tokens: Vec<Token> = self.numbered.drain(..).flat_map(|n| n.tokens).collect();
-        tokens.extend(self.gathered.drain(..).flat_map(|g| g.tokens));
-        tokens
+    pub(super) fn drop_all(&mut self) -> Vec<Tokens> {
+        let numbered = std::mem::take(&mut self.numbered);
+        self.drop(numbered)
+    }
+
+    fn drop(&mut self, numbered: VecDeque<Numbered>) -> Vec<Tokens> {
+        let numbered = numbered.into_iter().map(|batch| batch.tokens);
+        let gathered = self.gathered.drain(..).map(|g| g.content.into_tokens());
+        numbered.chain(gathered).collect()
     }
 }
 
 impl Gathered {
     /// Whether a record fits in. The first one does, however large it is.
     fn has_room(&self, piece: &Piece<'_>, batch_bytes: usize) -> bool {
-        self.records.count() == 0 || self.records.size() + piece.most() <= batch_bytes
+        match &self.content {
+            Content::Records(records, _) => {
+                records.count() == 0 || records.size() + piece.most() <= batch_bytes
+            }
+            Content::Whole(..) => false,
+        }
     }
 
     fn is_full(&self, batch_bytes: usize) -> bool {
-        self.records.size() >= batch_bytes
+        match &self.content {
+            Content::Records(records, _) => records.size() >= batch_bytes,
+            Content::Whole(..) => true,
+        }
     }
+}
+
+impl Content {
+    fn into_tokens(self) -> Tokens {
+        match self {
+            Content::Records(_, tokens) => Tokens::Each(tokens),
+            Content::Whole(batch, first) => of_whole(&batch, first),
+        }
+    }
+}
+
+fn of_whole(batch: &Whole, first: Token) -> Tokens {
+    let count = batch.count();
+    Tokens::Whole { first, count }
 }
 
 /// A record as it is to be written: headers that nobody touched are copied as a whole, not one by one.

@@ -19,8 +19,8 @@ use crate::broker::message::produce::{Parcel, Produce, Produced, Receipt, Refusa
 use crate::broker::message::producer_id::{InitProducerId, ProducerId};
 use crate::native::links::Links;
 use crate::native::view::Absence;
-use crate::plane::outcomes::Outcomes;
-use crate::plane::{FaultKind, ProduceFault, Token};
+use crate::plane::outcomes::{Outcomes, Tokens};
+use crate::plane::{FaultKind, ProduceFault};
 use crate::wire::codec::Compressor;
 use crate::wire::header::Stamp;
 use std::collections::{BTreeMap, HashMap};
@@ -439,15 +439,18 @@ impl Sender {
         answer: Result<i64, Refusal>,
         arrived: &mut Outcomes,
     ) {
-        let standing = target.state().queue.standing(first_sequence);
+        let (standing, maker) = {
+            let queue = &target.state().queue;
+            (queue.standing(first_sequence), queue.maker(first_sequence))
+        };
         // Thrown away while it was on its way.
         if standing == Standing::Unknown {
             return;
         }
-        match verdict(answer, standing) {
+        match verdict(answer, standing, maker) {
             Verdict::Arrived => {
-                for token in target.arrived(first_sequence) {
-                    arrived.add(token, None);
+                if let Some(tokens) = target.arrived(first_sequence) {
+                    arrived.arrive(&tokens);
                 }
             }
             Verdict::Again(why) => {
@@ -463,7 +466,7 @@ impl Sender {
             }
             Verdict::Refused { fault, records } => {
                 let tokens = target.state().queue.settle(first_sequence);
-                self.targets.tell(blame(&tokens, &fault, &records));
+                self.targets.tell(blame(tokens, &fault, &records));
                 self.die(&fault);
             }
         }
@@ -475,7 +478,7 @@ impl Sender {
             return target.again(first_sequence);
         }
         let tokens = target.state().queue.settle(first_sequence);
-        self.targets.tell(blame(&tokens, &collateral(), &[]));
+        self.targets.tell(blame(tokens, &collateral(), &[]));
     }
 
     fn fail(&mut self, target: &Target, fault: &ProduceFault) {
@@ -523,16 +526,25 @@ fn is_passing(code: Code) -> bool {
     matches!(code.0, 7 | 8 | 13 | 14 | 15 | 16 | 89)
 }
 
-/// Outcomes of the records of a refused batch: those that are to blame have failed of it, the others with them.
-fn blame(tokens: &[Token], fault: &ProduceFault, records: &[i32]) -> Outcomes {
+/// Outcomes of the records of a refused batch: those that are to blame have failed of it, the others with them. One that was
+/// to pass has failed as a whole.
+fn blame(tokens: Option<Tokens>, fault: &ProduceFault, records: &[i32]) -> Outcomes {
     let mut outcomes = Outcomes::default();
+    let tokens = match tokens {
+        Some(Tokens::Each(tokens)) => tokens,
+        Some(whole) => {
+            outcomes.fail(&whole, fault);
+            return outcomes;
+        }
+        None => return outcomes,
+    };
     for (number, token) in (0..).zip(tokens) {
         let is_blamed = records.is_empty() || records.contains(&number);
         let fault = match is_blamed {
             true => fault.clone(),
             false => collateral(),
         };
-        outcomes.add(*token, Some(fault));
+        outcomes.add(token, Some(fault));
     }
     outcomes
 }

@@ -3,9 +3,10 @@
 use super::queue::{Pushed, Queue};
 use super::verdict::collateral;
 use crate::backoff::{Backoff, Span, jitter};
-use crate::plane::outcomes::{Deliver, Outcomes};
+use crate::plane::outcomes::{Deliver, Outcomes, Tokens};
 use crate::plane::{ProduceFault, Token};
 use crate::record::{Record, TopicPartition};
+use crate::wire::pass::Whole;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,8 +73,8 @@ impl Target {
         lock(&self.state)
     }
 
-    /// A batch of it has arrived: the tokens of its records.
-    pub(super) fn arrived(&self, first_sequence: i32) -> Vec<Token> {
+    /// A batch of it has arrived: whose its records are.
+    pub(super) fn arrived(&self, first_sequence: i32) -> Option<Tokens> {
         let mut state = self.state();
         state.failures.reset();
         state.until = None;
@@ -136,11 +137,20 @@ impl Targets {
         record: &Record<'_>,
         token: Token,
     ) -> Option<()> {
+        self.enqueue(target, |queue| queue.push(record, token, self.batch_bytes))
+    }
+
+    /// Takes a batch as it came; `None` where nothing is taken any more.
+    pub(super) fn pass(&self, target: &Arc<Target>, batch: &Whole, first: Token) -> Option<()> {
+        self.enqueue(target, |queue| queue.pass(batch.clone(), first))
+    }
+
+    fn enqueue(&self, target: &Arc<Target>, push: impl FnOnce(&mut Queue) -> Pushed) -> Option<()> {
         let mut state = target.state();
         if !self.is_open() {
             return None;
         }
-        let pushed = state.queue.push(record, token, self.batch_bytes);
+        let pushed = push(&mut state.queue);
         let is_fresh = !std::mem::replace(&mut state.in_hand, true);
         drop(state);
         if is_fresh {
@@ -172,7 +182,9 @@ impl Targets {
                 Loss::All => state.queue.drop_all(),
             };
             drop(state);
-            outcomes.fail(tokens, &collateral());
+            for tokens in &tokens {
+                outcomes.fail(tokens, &collateral());
+            }
         }
         outcomes.send(&self.deliver);
         self.wake.notify_one();
@@ -188,7 +200,9 @@ impl Targets {
     pub(super) fn fail(&self, target: &Target, fault: &ProduceFault) {
         let tokens = target.state().queue.drop_unsent();
         let mut outcomes = Outcomes::default();
-        outcomes.fail(tokens, fault);
+        for tokens in &tokens {
+            outcomes.fail(tokens, fault);
+        }
         self.tell(outcomes);
     }
 }

@@ -1,15 +1,19 @@
 //! A queue against a broker that is played by KIP-98's rules: whatever is refused, cut off or answered late, what the broker
 //! has is always the beginning of what was enqueued, each record once.
 
-use super::queue::{Outgoing, Queue, Standing};
+use super::queue::{Maker, Outgoing, Queue, Standing};
 use super::verdict::{Again, Verdict, verdict};
 use crate::broker::message::code::Code;
 use crate::broker::message::produce::Refusal;
+use crate::plane::outcomes::Tokens;
 use crate::plane::{FaultKind, Token};
 use crate::record::{Headers, Origin, Record};
-use crate::wire::codec::{Codec, Compression, Compressor};
+use crate::wire::codec::{Codec, Compression, Compressor, Decompressor};
 use crate::wire::cut::{Cut, Cuts};
 use crate::wire::header::Stamp;
+use crate::wire::pass::Whole;
+use crate::wire::writer::{Piece, Writer, Written};
+use bytes::Bytes;
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -52,6 +56,59 @@ fn token(distance: u32) -> Token {
         ticket: 1,
         distance,
     }
+}
+
+/// Records of these numbers in a batch of somebody else's.
+fn whole(from: u32, to: u32) -> Whole {
+    let (mut writer, mut bytes) = (Writer::default(), Vec::new());
+    let none = Headers::Changed(Vec::new());
+    for number in from..to {
+        writer.push(&Piece {
+            timestamp: Some(1),
+            key: None,
+            value: Some(&number.to_be_bytes()),
+            headers: Written::Each(&none),
+        });
+    }
+    let stamp = Stamp {
+        producer_id: 99,
+        producer_epoch: 3,
+        base_sequence: 70,
+    };
+    let finished = writer.finish(&mut compressor(), stamp, &mut bytes);
+    finished.expect("a batch");
+    let frame = Bytes::from(bytes);
+    let Some(Ok(Cut::Batch(batch))) = Cuts::of(&frame).next() else {
+        panic!("no batch");
+    };
+    batch.keep(&frame)
+}
+
+/// The numbers that records of a batch hold.
+fn numbers(batch: &[u8]) -> Vec<i32> {
+    let Some(Ok(Cut::Batch(raw))) = Cuts::of(batch).next() else {
+        panic!("no batch");
+    };
+    assert_eq!(raw.check(), Ok(()));
+    let mut buffer = Vec::new();
+    let records = raw.open(&mut Decompressor::default(), 1 << 20, &mut buffer);
+    let value = |view: crate::wire::records::View<'_>| view.value.map(<[u8]>::to_vec);
+    let values = records
+        .expect("records")
+        .map(|view| value(view.expect("a record")));
+    let number = |value: Option<Vec<u8>>| i32::from_be_bytes(value?.try_into().ok()?).into();
+    values.filter_map(number).collect()
+}
+
+/// Whose records these are.
+fn distances(of: impl IntoIterator<Item = Tokens>) -> Vec<u32> {
+    let each = |tokens| match tokens {
+        Tokens::Each(tokens) => tokens.iter().map(|token| token.distance).collect(),
+        Tokens::Whole { first, count } => {
+            (first.distance..first.distance + count).collect::<Vec<_>>()
+        }
+    };
+    of.into_iter().flat_map(each).collect()
 }
 
 fn refused(code: i16) -> Result<i64, Refusal> {
@@ -97,6 +154,8 @@ impl Log {
 enum Step {
     /// So many records are enqueued.
     Push(u32),
+    /// A batch of so many records passes.
+    Pass(u32),
     /// What is ripe is sent.
     Send,
     /// The broker takes the first request on its way.
@@ -112,6 +171,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (1u32..8).prop_map(Step::Push),
+        2 => (1u32..8).prop_map(Step::Pass),
         4 => Just(Step::Send),
         3 => Just(Step::Arrive),
         1 => prop::sample::select(vec![2i16, 3, 5, 6, 7, 19, 20, 56]).prop_map(Step::Refuse),
@@ -137,6 +197,11 @@ impl World {
     fn take(&mut self, step: &Step, compressor: &mut Compressor) {
         match step {
             Step::Push(count) => self.push(*count),
+            Step::Pass(count) => {
+                let batch = whole(self.pushed, self.pushed + count);
+                let _ = self.queue.pass(batch, token(self.pushed));
+                self.pushed += count;
+            }
             Step::Send => self.send(compressor),
             Step::Arrive => {
                 if let Some((first, count)) = self.under_way.pop_front() {
@@ -146,6 +211,11 @@ impl World {
             }
             Step::Refuse(code) => {
                 if let Some((first, count)) = self.under_way.pop_front() {
+                    // Of a batch of somebody else's it is no refusal for now.
+                    let code = match (*code, self.queue.maker(first)) {
+                        (2, Maker::Another) => &7,
+                        _ => code,
+                    };
                     // After the append: it has it all the same.
                     if *code == 20 && self.log.append(first, count).is_err() {
                         return self.answers.push_back((first, refused(45)));
@@ -184,6 +254,9 @@ impl World {
             panic!("no batch");
         };
         assert_eq!(raw.header().stamp.base_sequence, batch.first_sequence);
+        assert_eq!(raw.header().stamp.producer_id, PRODUCER.producer_id);
+        let of_it = batch.first_sequence..batch.first_sequence + raw.header().count;
+        assert_eq!(numbers(&batch.bytes), of_it.collect::<Vec<_>>());
         self.under_way
             .push_back((batch.first_sequence, raw.header().count));
         assert!(self.under_way.len() + self.answers.len() <= 5);
@@ -195,12 +268,11 @@ impl World {
         };
         let standing = self.queue.standing(first);
         assert_ne!(standing, Standing::Unknown);
-        match verdict(answer, standing) {
+        match verdict(answer, standing, self.queue.maker(first)) {
             Verdict::Arrived => {
-                let tokens = self.queue.acknowledge(first);
-                for token in tokens {
-                    assert!(self.log.records.contains(&(token.distance as i32)));
-                    self.acknowledged.push(token.distance);
+                for distance in distances(self.queue.acknowledge(first)) {
+                    assert!(self.log.records.contains(&(distance as i32)));
+                    self.acknowledged.push(distance);
                 }
             }
             Verdict::Again(_) => self.queue.again(first),
@@ -260,18 +332,22 @@ fn the_first_batch_goes_alone_and_five_at_a_time_after_it() {
 
 #[test]
 fn a_gap_is_the_fault_of_what_is_before_it_or_else_the_end() {
-    let behind = verdict(refused(45), Standing::Behind);
+    let behind = verdict(refused(45), Standing::Behind, Maker::Ourselves);
     assert_eq!(behind, Verdict::Again(Again::Later));
-    let Verdict::Refused { fault, .. } = verdict(refused(45), Standing::First) else {
+    let Verdict::Refused { fault, .. } = verdict(refused(45), Standing::First, Maker::Ourselves)
+    else {
         panic!("nothing is before it");
     };
     assert_eq!(fault.kind, FaultKind::Collateral);
-    assert_eq!(verdict(refused(46), Standing::First), Verdict::Arrived);
+    assert_eq!(
+        verdict(refused(46), Standing::First, Maker::Ourselves),
+        Verdict::Arrived
+    );
 }
 
 #[test]
 fn only_a_short_list_of_codes_is_the_records_fault() {
-    let kind = |code| match verdict(refused(code), Standing::First) {
+    let kind = |code| match verdict(refused(code), Standing::First, Maker::Ourselves) {
         Verdict::Refused { fault, .. } => Some(fault.kind),
         _ => None,
     };
@@ -291,12 +367,41 @@ fn what_is_thrown_away_leaves_what_is_on_its_way() {
     let (mut world, mut compressor) = (World::default(), compressor());
     world.push(9);
     world.send(&mut compressor);
-    let unsent = world.queue.drop_unsent();
-    let distances: Vec<u32> = unsent.iter().map(|token| token.distance).collect();
-    let on_its_way = 9 - distances.len() as u32;
-    assert_eq!(distances, (on_its_way..9).collect::<Vec<_>>());
+    world.take(&Step::Pass(4), &mut compressor);
+    let distances = distances(world.queue.drop_unsent());
+    let on_its_way = 13 - distances.len() as u32;
+    assert_eq!(distances, (on_its_way..13).collect::<Vec<_>>());
     world.take(&Step::Arrive, &mut compressor);
     world.take(&Step::Answer, &mut compressor);
     assert_eq!(world.acknowledged.len() as u32, on_its_way);
     assert!(world.queue.is_idle());
+}
+
+#[test]
+fn a_batch_that_passes_keeps_its_place_its_numbers_and_its_bytes() {
+    let (mut world, mut compressor) = (World::default(), compressor());
+    world.push(1);
+    world.take(&Step::Pass(5), &mut compressor);
+    world.push(1);
+    let firsts = |world: &World| world.under_way.iter().copied().collect::<Vec<_>>();
+    world.send(&mut compressor);
+    world.take(&Step::Arrive, &mut compressor);
+    world.take(&Step::Answer, &mut compressor);
+    (0..2).for_each(|_| world.send(&mut compressor));
+    assert_eq!(firsts(&world), [(1, 5), (6, 1)], "neither joined nor split");
+    let body = |bytes: &Bytes| bytes.slice(61..);
+    let as_it_came = whole(1, 6).stamped(PRODUCER);
+    assert_eq!(body(&world.bytes[&1].bytes), body(&as_it_came));
+    // `send` compares the bytes of the second try with those of the first.
+    world.take(&Step::Cut(0), &mut compressor);
+    (0..2).for_each(|_| world.send(&mut compressor));
+    assert_eq!(firsts(&world), [(1, 5), (6, 1)]);
+}
+
+#[test]
+fn a_batch_of_somebody_elses_that_is_called_damaged_is_not_sent_for_ever() {
+    let again = verdict(refused(2), Standing::First, Maker::Ourselves);
+    assert_eq!(again, Verdict::Again(Again::Later));
+    let passed = verdict(refused(2), Standing::First, Maker::Another);
+    assert!(matches!(passed, Verdict::Refused { .. }));
 }

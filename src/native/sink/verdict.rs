@@ -1,7 +1,7 @@
 //! What the answer to a batch means (`engine.md` rule 4). The table of librdkafka's plane in the
 //! protocol's codes, with what that client does by itself.
 
-use super::queue::Standing;
+use super::queue::{Maker, Standing};
 use crate::broker::message::code::Code;
 use crate::broker::message::produce::Refusal;
 use crate::handler::FailureCode;
@@ -36,14 +36,14 @@ pub(super) enum Again {
 }
 
 /// Reads an answer.
-pub(super) fn verdict(answer: Result<i64, Refusal>, standing: Standing) -> Verdict {
+pub(super) fn verdict(answer: Result<i64, Refusal>, standing: Standing, maker: Maker) -> Verdict {
     match answer {
         Ok(_) => Verdict::Arrived,
-        Err(refusal) => refused(refusal, standing),
+        Err(refusal) => refused(refusal, standing, maker),
     }
 }
 
-fn refused(refusal: Refusal, standing: Standing) -> Verdict {
+fn refused(refusal: Refusal, standing: Standing, maker: Maker) -> Verdict {
     let records = refusal.records.iter().map(|(number, _)| *number).collect();
     let kind = match refusal.code.0 {
         // It was taken before; the answer was lost.
@@ -52,6 +52,8 @@ fn refused(refusal: Refusal, standing: Standing) -> Verdict {
         3 => return Verdict::Again(Again::IfItExists),
         // The leader moved, or is about to; a disk of it failed.
         5 | 6 | 8 | 9 | 56 | 74 | 75 => return Verdict::Again(Again::Elsewhere),
+        // What is inside may be damaged from the beginning: it is looked at.
+        2 if maker == Maker::Another => FaultKind::Record(FailureCode::InvalidRecord),
         // A bit fell over on the way; the replicas are late, or too few.
         2 | 7 | 19 | 20 => return Verdict::Again(Again::Later),
         // What is before it has not arrived: it is sent first.

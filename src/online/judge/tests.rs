@@ -176,6 +176,7 @@ fn spec(route: &str) -> Spec {
         variables: &crate::config::interpolate::Variables::default(),
         registry: &Registry::default(),
         listeners: &Listeners::default(),
+        running: None,
     };
     let loaded = config::load(&[file], &options);
     loaded

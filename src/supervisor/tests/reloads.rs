@@ -188,6 +188,26 @@ fn pause_drains_and_resume_starts_again() {
     assert_eq!(bench.flows.of("a").len(), 2);
 }
 
+/// All of it before the flow has ended.
+#[test]
+fn new_settings_outlive_a_pause_that_comes_before_they_run() {
+    let mut bench = Bench::with(vec![route("a")]);
+    let wanted = changed(&route("a"));
+    let pause_and_resume = |bench: &mut Bench| {
+        let (reply, route) = (oneshot::channel().0, name("a"));
+        let pause = Event::Pause { route, reply };
+        bench.supervisor.handle(pause, bench.now);
+        let (reply, route) = (oneshot::channel().0, name("a"));
+        let resume = Event::Resume { route, reply };
+        bench.supervisor.handle(resume, bench.now);
+    };
+    pause_and_resume(&mut bench);
+    let _verdict = bench.reload(Ok(config(spec(vec![wanted.clone()]), "second")));
+    pause_and_resume(&mut bench);
+    bench.end("a", FlowExit::Drained);
+    assert_eq!(bench.flows.last("a").spec, wanted);
+}
+
 #[test]
 fn a_live_change_touches_no_flow_but_its_own_and_the_verdict_waits_until_it_holds() {
     let mut bench = Bench::with(vec![route("a"), route("b")]);

@@ -23,6 +23,7 @@ pub struct ClusterBuilder {
     pub(crate) tls: bool,
     pub(crate) plain_users: Vec<(String, String)>,
     pub(crate) scram_users: Vec<(String, String)>,
+    pub(crate) tokens: bool,
     pub(crate) acls: Option<Acls>,
     pub(crate) proxied: bool,
     pub(crate) properties: Vec<(String, String)>,
@@ -45,6 +46,7 @@ impl ClusterBuilder {
             tls: false,
             plain_users: Vec::new(),
             scram_users: Vec::new(),
+            tokens: false,
             acls: None,
             proxied: false,
             properties: Vec::new(),
@@ -89,6 +91,13 @@ impl ClusterBuilder {
     pub fn scram(mut self, user: &str, password: &str) -> Self {
         self.scram_users
             .push((user.to_owned(), password.to_owned()));
+        self
+    }
+
+    /// Users with SASL/OAUTHBEARER and unsecured tokens: [`Cluster::bootstrap_tokens`].
+    #[must_use]
+    pub fn tokens(mut self) -> Self {
+        self.tokens = true;
         self
     }
 

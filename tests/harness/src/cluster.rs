@@ -121,6 +121,16 @@ impl Cluster {
         self.addresses(Listener::Scram)
     }
 
+    /// The listeners for SASL/OAUTHBEARER without TLS.
+    ///
+    /// # Panics
+    ///
+    /// If the cluster was built without [`ClusterBuilder::tokens`].
+    #[must_use]
+    pub fn bootstrap_tokens(&self) -> String {
+        self.addresses(Listener::Token)
+    }
+
     /// The proxies in front of the brokers: [`Broker::proxy`].
     ///
     /// # Panics

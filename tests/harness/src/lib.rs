@@ -63,5 +63,6 @@ pub use broker::Broker;
 pub use builder::{ClusterBuilder, start_all, start_each};
 pub use cluster::Cluster;
 pub use error::HarnessError;
+pub use process::spawn;
 pub use proxy::{Link, Proxy, Toll, Traffic, Way};
 pub use tool::RunningTool;

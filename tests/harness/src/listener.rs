@@ -13,7 +13,9 @@ pub(crate) enum Listener {
     SaslPlain,
     /// SASL/SCRAM without TLS.
     Scram,
-    /// Every mechanism the cluster has, over TLS.
+    /// SASL/OAUTHBEARER without TLS.
+    Token,
+    /// Every mechanism with passwords the cluster has, over TLS.
     SaslTls,
     /// Behind the broker's proxy; with SASL/PLAIN if the cluster has users for it.
     Proxied,
@@ -32,6 +34,7 @@ impl Listener {
             (Self::Tls, spec.tls),
             (Self::SaslPlain, !spec.plain_users.is_empty()),
             (Self::Scram, !spec.scram_users.is_empty()),
+            (Self::Token, spec.tokens),
             (Self::SaslTls, spec.tls && sasl),
             (Self::Proxied, spec.proxied),
             (Self::Internal, spec.acls.is_some()),
@@ -49,6 +52,7 @@ impl Listener {
             Self::Tls => "TLS",
             Self::SaslPlain => "SASL_PLAIN",
             Self::Scram => "SCRAM",
+            Self::Token => "TOKEN",
             Self::SaslTls => "SASL_TLS",
             Self::Proxied => "PROXIED",
             Self::Internal => "INTERNAL",
@@ -62,7 +66,7 @@ impl Listener {
             Self::Plaintext => "PLAINTEXT",
             Self::Tls => "SSL",
             Self::SaslTls => "SASL_SSL",
-            Self::SaslPlain | Self::Scram | Self::Internal => "SASL_PLAINTEXT",
+            Self::SaslPlain | Self::Scram | Self::Token | Self::Internal => "SASL_PLAINTEXT",
             Self::Proxied if !spec.plain_users.is_empty() => "SASL_PLAINTEXT",
             Self::Proxied => "PLAINTEXT",
             Self::Controller if spec.acls.is_some() => "SASL_PLAINTEXT",
@@ -76,7 +80,7 @@ impl Listener {
             Self::SaslPlain | Self::Internal => true,
             Self::SaslTls | Self::Proxied => !spec.plain_users.is_empty(),
             Self::Controller => spec.acls.is_some(),
-            Self::Plaintext | Self::Tls | Self::Scram => false,
+            Self::Plaintext | Self::Tls | Self::Scram | Self::Token => false,
         }
     }
 
@@ -88,6 +92,7 @@ impl Listener {
             Self::Plaintext
             | Self::Tls
             | Self::SaslPlain
+            | Self::Token
             | Self::Proxied
             | Self::Internal
             | Self::Controller => false,

@@ -29,8 +29,7 @@ impl Process {
     /// Starts `command` in a process group of its own, so that a Ctrl-C meant for us does not reach it first.
     pub(crate) fn spawn(mut command: Command) -> io::Result<Self> {
         command.process_group(0);
-        die_with_parent(&mut command);
-        let child = spawner().spawn(command)?;
+        let child = spawn(command)?;
         Ok(Self { child })
     }
 
@@ -125,6 +124,16 @@ fn die_with_parent(command: &mut Command) {
     };
     // SAFETY: `ask` allocates nothing and takes no lock.
     unsafe { command.pre_exec(ask) };
+}
+
+/// Starts a program that the kernel kills when this process is gone, however it went.
+///
+/// # Errors
+///
+/// If the system does not start it.
+pub fn spawn(mut command: Command) -> io::Result<Child> {
+    die_with_parent(&mut command);
+    spawner().spawn(command)
 }
 
 /// The thread that makes all children.

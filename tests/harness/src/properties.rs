@@ -174,6 +174,12 @@ impl Node<'_> {
                     );
                 }
             }
+            if *listener == Listener::Token {
+                mechanisms.push("OAUTHBEARER");
+                // Whom a token names is believed; the broker's own login wants a name as well.
+                let login = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";";
+                all.set(&format!("{prefix}.oauthbearer.sasl.jaas.config"), login);
+            }
             if !mechanisms.is_empty() {
                 all.set(
                     &format!("{prefix}.sasl.enabled.mechanisms"),

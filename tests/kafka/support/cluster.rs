@@ -49,9 +49,12 @@ pub fn pair() -> Arc<Pair> {
     pair
 }
 
-/// Settings that all clusters of these tests have: chosen timestamps are old, and nothing may expire for it.
+/// Settings that all clusters of these tests have: chosen timestamps are old, and nothing may expire for it; what is to be
+/// compacted is so at once.
 pub fn settings(builder: kafka_harness::ClusterBuilder) -> kafka_harness::ClusterBuilder {
-    builder.property("log.retention.ms", "-1")
+    builder
+        .property("log.retention.ms", "-1")
+        .property("log.cleaner.backoff.ms", "200")
 }
 
 /// A static is never dropped, and brokers should not outlive the tests by a folder.

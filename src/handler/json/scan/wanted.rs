@@ -58,6 +58,10 @@ fn child<'n, K: Clone + PartialEq>(list: &'n mut Vec<(K, Node)>, key: &K) -> &'n
     let at = match list.iter().position(|(k, _)| k == key) {
         Some(at) => at,
         None => {
+            // Most have one; room for the usual four would be most of the memory.
+            if list.is_empty() {
+                list.reserve_exact(1);
+            }
             list.push((key.clone(), Node::default()));
             list.len() - 1
         }
