@@ -22,7 +22,15 @@ pub struct Steps<'v> {
     pub pointers: Vec<String>,
 }
 
-impl Steps<'_> {
+impl<'v> Steps<'v> {
+    /// Those at `indices`.
+    fn only(&self, indices: &[usize]) -> Self {
+        Self {
+            list: indices.iter().map(|i| self.list[*i]).collect(),
+            pointers: indices.iter().map(|i| self.pointers[*i].clone()).collect(),
+        }
+    }
+
     /// The pointers of the steps whose own `on_error` is `word`.
     pub fn with_on_error<'a>(&'a self, word: &'a str) -> impl Iterator<Item = String> + 'a {
         let both = self.list.iter().zip(&self.pointers);
@@ -196,9 +204,27 @@ fn alone(step: &Value, at: &str, check: &mut Check<'_>) {
     }
 }
 
-/// Reads and compiles resolved steps. `None` if a step is wrong; the reason is reported. One that is
-/// wrong hides nothing that is wrong in others.
-pub fn compile(steps: &Steps<'_>, shelf: &mut Shelf, check: &mut Check<'_>) -> Option<Chain> {
+/// Steps that were read and compiled.
+pub enum Compiled<'v> {
+    /// All of them.
+    Whole(Chain),
+    /// The sound ones. What is wrong in the others is reported.
+    Part(Chain, Steps<'v>),
+}
+
+impl Compiled<'_> {
+    /// The chain, if no step is wrong.
+    pub fn whole(self) -> Option<Chain> {
+        match self {
+            Self::Whole(chain) => Some(chain),
+            Self::Part(..) => None,
+        }
+    }
+}
+
+/// Reads and compiles resolved steps, and reports what is wrong in them. A step that is wrong hides nothing
+/// that is wrong in others.
+pub fn compile<'v>(steps: &Steps<'v>, shelf: &mut Shelf, check: &mut Check<'_>) -> Compiled<'v> {
     let registry = check.options.registry;
     let read: Vec<Option<Arc<StepSpec>>> = steps
         .list
@@ -209,20 +235,13 @@ pub fn compile(steps: &Steps<'_>, shelf: &mut Shelf, check: &mut Check<'_>) -> O
             sound.then(|| shelf.read(step, || read(step, at, check)))?
         })
         .collect();
-    let Some(specs) = read.iter().cloned().collect::<Option<Vec<_>>>() else {
-        report(Chain::faults(&read, registry, shelf), steps, check);
-        return None;
-    };
-    match Chain::share(specs, registry, shelf) {
-        Ok(chain) => {
-            misplaced(&chain, steps, check);
-            Some(chain)
-        }
-        Err(faults) => {
-            report(faults, steps, check);
-            None
-        }
+    let (chain, sound, faults) = Chain::sound(&read, registry, shelf);
+    report(faults, steps, check);
+    if sound.len() < steps.list.len() {
+        return Compiled::Part(chain, steps.only(&sound));
     }
+    misplaced(&chain, steps, check);
+    Compiled::Whole(chain)
 }
 
 fn report(faults: Vec<ChainFault>, steps: &Steps<'_>, check: &mut Check<'_>) {

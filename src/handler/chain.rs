@@ -1,6 +1,6 @@
 //! A chain: compiled once, bound once per source topic, applied to each record.
 
-use super::fault::Place;
+use super::fault::{Place, Unbound};
 use super::filter::Filter;
 use super::limit::{bytes_of, check_together};
 use super::naming::TopicSoFar;
@@ -66,36 +66,32 @@ impl Chain {
     /// # Errors
     /// Every mistake, each with its place inside `steps`.
     pub fn compile(steps: Vec<StepSpec>, registry: &Registry) -> Result<Self, Vec<ChainFault>> {
-        let steps = steps.into_iter().map(Arc::new).collect();
-        Self::share(steps, registry, &mut Shelf::default())
-    }
-
-    /// [`Chain::compile`] for one chain of many: what is on the `shelf` is not compiled again.
-    ///
-    /// # Errors
-    /// Every mistake, each with its place inside `steps`.
-    pub fn share(
-        steps: Vec<Arc<StepSpec>>,
-        registry: &Registry,
-        shelf: &mut Shelf,
-    ) -> Result<Self, Vec<ChainFault>> {
-        let (compiled, faults) = compile_each(steps.iter().map(Some), registry, shelf);
-        if !faults.is_empty() {
-            return Err(faults);
+        let steps: Vec<_> = steps.into_iter().map(Arc::new).map(Some).collect();
+        let (chain, _, faults) = Self::sound(&steps, registry, &mut Shelf::default());
+        match faults.is_empty() {
+            true => Ok(chain),
+            false => Err(faults),
         }
-        Ok(Self {
-            specs: steps,
-            steps: compiled,
-        })
     }
 
-    /// The mistakes in `steps` of which some, the absent ones, could not be read.
-    pub fn faults(
+    /// [`Chain::compile`] for one chain of many, whose mistakes hide none of the others': the sound ones of
+    /// `steps` (the absent ones could not be read), the index of each, and the mistakes, each with its place
+    /// inside `steps`. What is on the `shelf` is not compiled again.
+    pub fn sound(
         steps: &[Option<Arc<StepSpec>>],
         registry: &Registry,
         shelf: &mut Shelf,
-    ) -> Vec<ChainFault> {
-        compile_each(steps.iter().map(Option::as_ref), registry, shelf).1
+    ) -> (Self, Vec<usize>, Vec<ChainFault>) {
+        let (compiled, faults) = compile_each(steps, registry, shelf);
+        let (mut chain, mut indices) = (Self::default(), Vec::new());
+        for (index, both) in steps.iter().zip(compiled).enumerate() {
+            if let (Some(spec), Some(step)) = both {
+                chain.specs.push(Arc::clone(spec));
+                chain.steps.push(step);
+                indices.push(index);
+            }
+        }
+        (chain, indices, faults)
     }
 
     /// The steps as written, in the order in which failures and verdicts count them.
@@ -153,6 +149,16 @@ impl Chain {
         outlines.into_iter().map(|o| o.at_most(through)).collect()
     }
 
+    /// Every capture in the templates of all steps that this topic cannot fill.
+    pub fn unfilled(&self, binding: &Binding<'_>) -> Vec<ChainFault> {
+        let steps = self.steps.iter().enumerate();
+        let unfilled = steps.flat_map(|(index, step)| {
+            let all = step.unfilled(binding).into_iter();
+            all.map(move |unbound| of_step(index, unbound))
+        });
+        unfilled.collect()
+    }
+
     /// Resolves everything that is constant for one source topic.
     ///
     /// # Errors
@@ -166,13 +172,7 @@ impl Chain {
         let mut steps = Vec::with_capacity(self.steps.len());
         for (index, step) in self.steps.iter().enumerate() {
             let bound = step.bind(binding, &mut targets);
-            steps.push(bound.map_err(|unbound| ChainFault {
-                pointer: format!("/{index}"),
-                side: Side::Value,
-                inside: unbound.inside,
-                message: unbound.message,
-                help: unbound.help,
-            })?);
+            steps.push(bound.map_err(|unbound| of_step(index, unbound))?);
         }
         let pass_through = match targets.known.as_slice() {
             [only] if self.cost() == Cost::PassThrough => Some(only.clone()),
@@ -186,19 +186,29 @@ impl Chain {
     }
 }
 
+fn of_step(index: usize, unbound: Unbound) -> ChainFault {
+    ChainFault {
+        pointer: format!("/{index}"),
+        side: Side::Value,
+        inside: unbound.inside,
+        message: unbound.message,
+        help: unbound.help,
+    }
+}
+
 /// Compiles what is there. After a step that is not, the topic's name counts as known: of what is
 /// wrong nothing shall follow.
-fn compile_each<'s>(
-    steps: impl Iterator<Item = Option<&'s Arc<StepSpec>>>,
+fn compile_each(
+    steps: &[Option<Arc<StepSpec>>],
     registry: &Registry,
     shelf: &mut Shelf,
-) -> (Vec<Arc<Step>>, Vec<ChainFault>) {
+) -> (Vec<Option<Arc<Step>>>, Vec<ChainFault>) {
     let faults = RefCell::new(Vec::new());
     let root = Place::root(&faults);
-    let mut compiled = Vec::with_capacity(steps.size_hint().0);
+    let mut compiled = Vec::with_capacity(steps.len());
     let mut so_far = TopicSoFar::Known;
-    for (index, spec) in steps.enumerate() {
-        let step = spec.and_then(|spec| {
+    for (index, spec) in steps.iter().enumerate() {
+        let step = spec.as_ref().and_then(|spec| {
             let compile = || Step::compile(spec, registry, so_far, &root.child(index));
             shelf.compile(spec, so_far, compile)
         });
@@ -206,7 +216,7 @@ fn compile_each<'s>(
             Some(step) => step.so_far(so_far),
             None => TopicSoFar::Known,
         };
-        compiled.extend(step);
+        compiled.push(step);
     }
     (compiled, faults.into_inner())
 }

@@ -122,6 +122,11 @@ impl Naming {
         after
     }
 
+    /// What the name is made of.
+    pub(crate) fn template(&self) -> &Template {
+        &self.template
+    }
+
     /// What naming reads of a record.
     pub(crate) fn reads(&self) -> Reads {
         self.template.reads()

@@ -7,6 +7,7 @@ use super::outline::{Certainty, FlowNames, Outline};
 use super::path::Path;
 use super::predicate::Predicate;
 use super::spec::{Entries, RenameSpec, ToSpec};
+use super::template::Template;
 use super::{Binding, Failure, FailureCode, Handler, Reads, Targets};
 use crate::record::Record;
 use serde_json::Value;
@@ -102,6 +103,13 @@ impl Rename {
             });
         }
         Ok((Self::Topic(bound), Some(after)))
+    }
+
+    /// Shows each of its templates to `see`.
+    pub(crate) fn each_template(&self, see: &mut dyn FnMut(&Template)) {
+        if let Self::Topic(choices) = self {
+            choices.iter().for_each(|c| see(c.naming.template()));
+        }
     }
 
     /// The entry of `to` that holds for `record`.

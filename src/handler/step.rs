@@ -11,6 +11,7 @@ use super::predicate::Predicate;
 use super::reformat::Reformat;
 use super::rename::Rename;
 use super::spec::{StepOnError, StepSpec};
+use super::template::Template;
 use super::{Binding, Failure, FailureCode, Handler, Reads, Registry, Targets};
 use crate::config::spec::OnError;
 use crate::record::Record;
@@ -174,6 +175,18 @@ impl Step {
             action,
             limit: RecordLimit::of(binding.record_bytes),
         })
+    }
+
+    /// What of its templates cannot be filled for the bound topic.
+    pub(crate) fn unfilled(&self, binding: &Binding<'_>) -> Vec<Unbound> {
+        let mut unfilled = Vec::new();
+        let mut see = |template: &Template| unfilled.extend(template.unfilled(binding));
+        match &self.action {
+            Action::Rename(rename) => rename.each_template(&mut see),
+            Action::Reformat(reformat) => reformat.each_template(&mut see),
+            Action::Filter(_) | Action::Use(_) => {}
+        }
+        unfilled
     }
 
     /// After the step a record's topic is one of `named`, or still one of `targets` if the step

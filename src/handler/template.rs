@@ -84,10 +84,7 @@ impl Template {
                 Piece::Target => binding.target,
                 Piece::Route => binding.route,
                 Piece::SourceTopic => binding.topic,
-                Piece::Capture(name, at) => capture(name, binding).map_err(|unbound| Unbound {
-                    inside: Some(self.inside(at.clone())),
-                    ..unbound
-                })?,
+                Piece::Capture(name, at) => self.capture(name, at, binding)?,
                 Piece::Path(_) | Piece::Moment(_) => {
                     bound.push(piece.clone());
                     continue;
@@ -102,6 +99,29 @@ impl Template {
             text: self.text.clone(),
             pieces: bound,
             limit: RecordLimit::of(binding.record_bytes),
+        })
+    }
+
+    /// The captures that cannot be filled for the bound topic.
+    pub(crate) fn unfilled<'t>(
+        &'t self,
+        binding: &'t Binding<'_>,
+    ) -> impl Iterator<Item = Unbound> + 't {
+        self.pieces.iter().filter_map(move |piece| match piece {
+            Piece::Capture(name, at) => self.capture(name, at, binding).err(),
+            _ => None,
+        })
+    }
+
+    fn capture<'b>(
+        &self,
+        name: &str,
+        at: &Range<usize>,
+        binding: &Binding<'b>,
+    ) -> Result<&'b str, Unbound> {
+        capture(name, binding).map_err(|unbound| Unbound {
+            inside: Some(self.inside(at.clone())),
+            ..unbound
         })
     }
 

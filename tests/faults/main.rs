@@ -620,34 +620,6 @@ fn refused_beside(error: E, what: &str) -> u64 {
     0
 }
 
-/// The first batch that a broker sees of a producer is refused; the one behind it is on its way, and would be taken whatever its
-/// number is, since the broker does not know the producer.
-fn overtaken(error: E, what: &str) -> u64 {
-    let mut rig = Rig::with_small_batches("");
-    rig.write(20);
-    let front = rig.front(Side::Target);
-    front.rule(Api::Produce, Fate::Refused(error), Times::Only(1));
-    rig.start();
-    rig.copies(what);
-    rig.stops(what);
-    rig.is_right(what)
-}
-
-#[test]
-fn a_first_batch_that_is_refused_is_not_overtaken() {
-    let errors = [
-        E::MessageTooLarge,
-        E::InvalidRecord,
-        E::TopicAuthorizationFailed,
-        E::NotEnoughReplicas,
-    ];
-    let cases = errors.into_iter().map(|error| {
-        let name = format!("{error:?}, first batch");
-        case(&name, move |what| overtaken(error, what))
-    });
-    run_all(cases.collect());
-}
-
 #[test]
 fn a_record_that_is_refused_takes_none_of_another_partition_along() {
     let errors = [E::MessageTooLarge, E::InvalidRecord, E::InvalidTimestamp];

@@ -37,15 +37,6 @@ pub struct Rig {
 impl Rig {
     /// `more` is what the route says beside that.
     pub fn new(more: &str) -> Self {
-        Self::with(more, "")
-    }
-
-    /// The same with a batch for each record, at once.
-    pub fn with_small_batches(more: &str) -> Self {
-        Self::with(more, ", properties: { batch.size: 1, linger.ms: 0 }")
-    }
-
-    fn with(more: &str, of_target: &str) -> Self {
         let (source, target) = (Cluster::start(), Cluster::start());
         // The records are of a year that is long over.
         source.create_topic(TOPIC, PARTITIONS, &[("retention.ms", "-1")]);
@@ -61,7 +52,6 @@ impl Rig {
             "'], properties: { session.timeout.ms: 6000, heartbeat.interval.ms: 500 } }",
             1,
         );
-        let text = text.replacen("'] }", &format!("']{of_target} }}"), 1);
         let file = File::new(&text);
         Self {
             source,

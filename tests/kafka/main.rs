@@ -14,6 +14,7 @@ mod broker;
 mod brokers;
 mod copy;
 mod file_events;
+mod first_batch;
 mod growth;
 mod islands;
 mod java;

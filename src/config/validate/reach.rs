@@ -2,7 +2,7 @@
 
 use super::Check;
 use super::network::{FormName, Network, Selection};
-use crate::config::chains::{Steps, place_of_fault};
+use crate::config::chains::{Compiled, Steps, place_of_fault};
 use crate::config::diagnostic::{Code, Diagnostic};
 use crate::config::language::{self, Combine, Head, Language, MAX_NAME, TooLarge};
 use crate::config::pointer;
@@ -25,7 +25,7 @@ pub struct Reach<'r> {
     /// The syntax of each `exclude`.
     pub exclude: &'r [Hir],
     /// Its handlers.
-    pub chain: &'r Chain,
+    pub compiled: &'r Compiled<'r>,
     /// Where they stand.
     pub steps: &'r Steps<'r>,
     /// Its first source.
@@ -79,8 +79,15 @@ impl Reach<'_> {
             return;
         }
         let samples = self.samples(&texts);
-        self.names(&samples, check);
-        self.merges(&samples, check);
+        match self.compiled {
+            // What the names become, a step that is missing would decide as well.
+            Compiled::Part(chain, steps) => self.captures(chain, steps, &samples, check),
+            Compiled::Whole(chain) => {
+                self.captures(chain, self.steps, &samples, check);
+                self.names(chain, &samples, check);
+                self.merges(chain, &samples, check);
+            }
+        }
     }
 
     /// `texts` are likely to match, a list for each `include`.
@@ -185,8 +192,8 @@ impl Reach<'_> {
         samples
     }
 
-    fn bind(&self, topic: &str) -> Option<Result<Vec<String>, ChainFault>> {
-        let binding = Binding {
+    fn binding<'t>(&'t self, topic: &'t str) -> Option<Binding<'t>> {
+        Some(Binding {
             route: self.route.as_str(),
             source: self.source.name.as_str(),
             target: self.target.name.as_str(),
@@ -194,25 +201,52 @@ impl Reach<'_> {
             selected_by: self.topics.selects(topic)?,
             clock: Clock::default(),
             record_bytes: None,
-        };
-        let bound = self.chain.bind(&binding);
+        })
+    }
+
+    fn bind(&self, chain: &Chain, topic: &str) -> Option<Result<Vec<String>, ChainFault>> {
+        let bound = chain.bind(&self.binding(topic)?);
         Some(bound.map(|bound| bound.targets().known.clone()))
     }
 
-    /// What no topic of a pattern can be called: a capture that the pattern does not have, a name that
-    /// is too long.
-    fn names(&self, samples: &[(usize, &str)], check: &mut Check<'_>) {
-        let mut told = BTreeSet::new();
+    /// Captures in templates that no topic of a pattern fills, most often since the pattern does not have them.
+    fn captures(
+        &self,
+        chain: &Chain,
+        steps: &Steps<'_>,
+        samples: &[(usize, &str)],
+        check: &mut Check<'_>,
+    ) {
+        let mut told = Told::new();
+        for index in 0..self.topics.include_patterns.len() {
+            let of_pattern = samples.iter().filter(|(pattern, _)| *pattern == index);
+            let bindings = of_pattern.filter_map(|(_, topic)| self.binding(topic));
+            let mut each = bindings.map(|binding| chain.unfilled(&binding));
+            let Some(mut faults) = each.next() else {
+                continue;
+            };
+            for others in each {
+                faults.retain(|fault| others.iter().any(|other| is_same(fault, other)));
+            }
+            for fault in faults {
+                let at = naming(place_of_fault(&fault.pointer, steps), check);
+                self.say(fault, at, &mut told, check);
+            }
+        }
+    }
+
+    /// What no topic of a pattern can be called, such as a name that is too long.
+    fn names(&self, chain: &Chain, samples: &[(usize, &str)], check: &mut Check<'_>) {
+        let mut told = Told::new();
         for index in 0..self.topics.include_patterns.len() {
             let of_pattern = samples.iter().filter(|(pattern, _)| *pattern == index);
             let mut results = of_pattern
-                .filter_map(|(_, topic)| self.bind(topic))
+                .filter_map(|(_, topic)| self.bind(chain, topic))
                 .peekable();
             let first = results.peek().and_then(|r| r.as_ref().err()).cloned();
-            let Some(fault) = first.filter(|_| results.all(|r| r.is_err())) else {
+            let Some(mut fault) = first.filter(|_| results.all(|r| r.is_err())) else {
                 continue;
             };
-            let mut fault = fault;
             let at = match fault.pointer.as_str() {
                 "" => {
                     let topics = pointer::child(self.at, "topics");
@@ -220,24 +254,30 @@ impl Reach<'_> {
                     fault.inside = name.and_then(|name| self.capture(index, &name));
                     pointer::item(&pointer::child(&topics, "include"), index)
                 }
+                // A capture that cannot be filled, which is told.
+                _ if fault.inside.is_some() => continue,
                 pointer => naming(place_of_fault(pointer, self.steps), check),
             };
-            if told.insert((at.clone(), fault.message.clone())) {
-                let message = match self.may_be_shown(check) {
-                    true => fault.message,
-                    false => {
-                        "a template of this step can be filled for no topic of the route".to_owned()
-                    }
-                };
-                let diagnostic = match fault.inside {
-                    Some(Inside { text, bytes }) => {
-                        check.say_inside(Code::BadStep, &at, (&text, bytes), message)
-                    }
-                    None => check.say(Code::BadStep, &at, message),
-                };
-                diagnostic.help = fault.help;
-            }
+            self.say(fault, at, &mut told, check);
         }
+    }
+
+    fn say(&self, fault: ChainFault, at: String, told: &mut Told, check: &mut Check<'_>) {
+        let part = fault.inside.as_ref().map(|inside| inside.bytes.start);
+        if !told.insert((at.clone(), part, fault.message.clone())) {
+            return;
+        }
+        let message = match self.may_be_shown(check) {
+            true => fault.message,
+            false => "a template of this step can be filled for no topic of the route".to_owned(),
+        };
+        let diagnostic = match fault.inside {
+            Some(Inside { text, bytes }) => {
+                check.say_inside(Code::BadStep, &at, (&text, bytes), message)
+            }
+            None => check.say(Code::BadStep, &at, message),
+        };
+        diagnostic.help = fault.help;
     }
 
     /// Where the capture `name` stands in the pattern of that index.
@@ -263,13 +303,13 @@ impl Reach<'_> {
     }
 
     /// Topics of the route that get one name.
-    fn merges(&self, samples: &[(usize, &str)], check: &mut Check<'_>) {
+    fn merges(&self, chain: &Chain, samples: &[(usize, &str)], check: &mut Check<'_>) {
         let names = FlowNames {
             route: self.route.as_str(),
             source: self.source.name.as_str(),
             target: self.target.name.as_str(),
         };
-        let outlines = self.chain.outlines(&names);
+        let outlines = chain.outlines(&names);
         let by_content = outlines
             .iter()
             .any(|o| matches!(o.name, OutlineName::ByContent(_)));
@@ -280,7 +320,11 @@ impl Reach<'_> {
         }
         let mut first_of: HashMap<String, &str> = HashMap::new();
         for &(_, topic) in samples {
-            for name in self.bind(topic).and_then(Result::ok).unwrap_or_default() {
+            for name in self
+                .bind(chain, topic)
+                .and_then(Result::ok)
+                .unwrap_or_default()
+            {
                 let first = *first_of.entry(name.clone()).or_insert(topic);
                 if first != topic {
                     return self.say_merge((first, topic), &name, check);
@@ -315,6 +359,14 @@ impl Reach<'_> {
         });
         renaming.unwrap_or_else(|| self.at.to_owned())
     }
+}
+
+/// What was told already: where, from which byte of a text, and what.
+type Told = BTreeSet<(String, Option<usize>, String)>;
+
+/// Whether two topics lack the same thing.
+fn is_same(here: &ChainFault, there: &ChainFault) -> bool {
+    here.pointer == there.pointer && here.inside == there.inside
 }
 
 /// The name in the step at `at`, if it renames topics; else the step.

@@ -8,7 +8,7 @@ use super::promise::Promise;
 use super::reach::Reach;
 use super::topic_configs;
 use super::topics;
-use crate::config::chains::{self, Chains, Steps, read_raw};
+use crate::config::chains::{self, Chains, Compiled, Steps, read_raw};
 use crate::config::defaults;
 use crate::config::diagnostic::Code;
 use crate::config::forms::{Listener, OneOrMany, OneOrManyForm};
@@ -113,16 +113,16 @@ impl<'r> Route<'r, '_> {
         let topics = self.raw.topics.take();
         let topics = topics.and_then(|t| topics::read(&t, &self.at, self.check));
         let steps = self.steps(chains);
-        let chain = chains::compile(&steps, shelf, self.check);
+        let compiled = chains::compile(&steps, shelf, self.check);
         let accept = self.raw.accept.take().unwrap_or_default();
         let policy = self.raw.partitions.take();
         let policy = policy.and_then(|p| partitions::read(p, &self.at, self.check));
         let accept: Vec<Accept> = accept.into_iter().map(Accept::from).collect();
-        if let (Some(policy), Some(_)) = (&policy, &chain) {
+        if let (Some(policy), Compiled::Whole(_)) = (&policy, &compiled) {
             order::report(policy, &steps, &accept, &self.at, self.check);
         }
         self.promise(&steps, &accept);
-        if let (Some(route), Some(topics), Some(chain)) = (&name, &topics, &chain)
+        if let (Some(route), Some(topics)) = (&name, &topics)
             && let (Some([source, ..]), Some([target, ..])) =
                 (sources.as_deref(), targets.as_deref())
         {
@@ -132,7 +132,7 @@ impl<'r> Route<'r, '_> {
                 topics: &topics.selection,
                 include: &topics.include,
                 exclude: &topics.exclude,
-                chain,
+                compiled: &compiled,
                 steps: &steps,
                 source,
                 target,
@@ -156,7 +156,7 @@ impl<'r> Route<'r, '_> {
             sources: sources?,
             targets: targets?,
             topics: topics?,
-            chain: chain?,
+            chain: compiled.whole()?,
             policy: policy?,
             start: start(raw.start?),
             on_gap: on_gap(raw.on_gap?),

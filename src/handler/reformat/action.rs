@@ -13,6 +13,7 @@ use super::unset::{self, Removal};
 use crate::handler::fault::{Place, Unbound};
 use crate::handler::limit::RecordLimit;
 use crate::handler::spec::ReformatSpec;
+use crate::handler::template::Template;
 use crate::handler::{Binding, Failure, Reads};
 use crate::record::Record;
 
@@ -96,6 +97,14 @@ impl Action {
             Self::Timestamp(retime) => Self::Timestamp(retime.bind(binding)),
             other => other.clone(),
         })
+    }
+
+    /// Shows each template that a topic has to fill to `see`.
+    pub(super) fn each_template(&self, see: &mut dyn FnMut(&Template)) {
+        if let Self::Edit(_, assignments) = self {
+            let templates = assignments.iter().filter_map(Assignment::template);
+            templates.for_each(see);
+        }
     }
 
     /// What it reads of a record.

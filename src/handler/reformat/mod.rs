@@ -18,6 +18,7 @@ use self::action::Action;
 use super::fault::{Place, Unbound};
 use super::limit::RecordLimit;
 use super::spec::ReformatSpec;
+use super::template::Template;
 use super::{Binding, Failure, Handler, Reads};
 use crate::record::Record;
 
@@ -46,6 +47,11 @@ impl Reformat {
             action: self.action.bind(binding)?,
             limit: RecordLimit::of(binding.record_bytes),
         })
+    }
+
+    /// Shows each template that a topic has to fill to `see`.
+    pub(crate) fn each_template(&self, see: &mut dyn FnMut(&Template)) {
+        self.action.each_template(see);
     }
 }
 

@@ -65,6 +65,14 @@ impl Assignment {
         })
     }
 
+    /// The template that it is made of, if it is.
+    pub(super) fn template(&self) -> Option<&Template> {
+        match &self.source {
+            Source::Template(template) => Some(template),
+            _ => None,
+        }
+    }
+
     /// What it reads of a record. A field is written into the whole document.
     pub(super) fn reads(&self) -> Reads {
         let written = match &self.target {
