@@ -13,6 +13,8 @@ pub const BROKERS: u64 = 3;
 pub const INSTANCES: usize = 2;
 /// Before the first fault something has been copied.
 const QUIET_MS: u64 = 3_000;
+/// Of a soak: how long what was added has to be taken up, between two instances that are started again.
+const SETTLING_MS: u64 = 20_000;
 /// Tries to find room for a fault.
 const TRIES: usize = 20;
 
@@ -265,16 +267,29 @@ impl Plan {
     }
 
     /// The run of a seed for hours: all kinds mixed, so that what grows slowly is seen growing. Now and then nothing strikes
-    /// ([`is_quiet`]), and from the second quarter on the first instance lives: what is to be followed has to.
+    /// ([`is_quiet`]). What is to be followed has to live, and to have as much to do late as early: from the second quarter on
+    /// the first instance lives, and nothing is added to what it copies for good. Just before, each instance is started again:
+    /// a topic that was replaced is held until then.
     pub fn soak(seed: u64, lasts_ms: u64) -> Self {
         let mut plan = Self::mixed(&mut Random::new(seed), seed, lasts_ms);
+        let quarter = lasts_ms / 4;
+        let restarts = (0..INSTANCES).map(|index| Strike {
+            at: quarter.saturating_sub(SETTLING_MS * (INSTANCES - index) as u64),
+            lasts: SETTLING_MS / 4,
+            fault: Fault::MirrorLeaves(index),
+        });
+        let restarts: Vec<Strike> = restarts.collect();
+        let settles = restarts.iter().map(|r| r.at).min().unwrap_or(quarter);
         plan.strikes.retain(|strike| {
             let ends_first = strike.fault.needs().contains(&Need::Instance(0))
                 && !matches!(strike.fault, Fault::MirrorFrozen(_));
             let ends = strike.at + strike.lasts;
-            let is_late = ends_first && ends > lasts_ms / 4;
-            !(is_quiet(strike.at) || is_quiet(ends) || is_late)
+            let is_late = (ends_first && ends > quarter) || (strike.fault.adds() && ends > settles);
+            let is_apart = !restarts.iter().any(|restart| restart.excludes(strike));
+            is_apart && !(is_quiet(strike.at) || is_quiet(ends) || is_late)
         });
+        plan.strikes.extend(restarts);
+        plan.strikes.sort_by_key(|strike| strike.at);
         plan
     }
 
@@ -343,6 +358,14 @@ enum Need {
 }
 
 impl Fault {
+    /// Whether there are more partitions to copy from then on.
+    fn adds(self) -> bool {
+        matches!(
+            self,
+            Self::TopicGrown | Self::TopicCreated | Self::TopicReplaced | Self::Transactions
+        )
+    }
+
     fn needs(self) -> Vec<Need> {
         match self {
             Self::BrokerKilled(v)
@@ -592,7 +615,7 @@ mod tests {
                 Fault::RetentionPassed,
             ];
             assert!(
-                strike.at < HOUR / 4 || !ends.contains(&strike.fault),
+                strike.at < HOUR / 4 || !(ends.contains(&strike.fault) || strike.fault.adds()),
                 "{strike}"
             );
         }
