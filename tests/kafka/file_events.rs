@@ -193,7 +193,9 @@ fn twenty_of_each_kind_under_load_are_one_generation_each() {
         generation(&mirror)
     );
     let expected = load.stop();
-    STEADY.iter().for_each(|r| mirror.wait_no_lag(r));
+    for (route, of) in STEADY.iter().zip(&fields) {
+        mirror.wait_copied(&admin, route, &[&of.topic]);
+    }
     assert_eq!(mirror.terminate().code(), Some(0));
     let topics: Vec<&str> = fields.iter().map(|f| f.topic.as_str()).collect();
     compare(&pair.target.bootstrap(), &expected.of(&topics)).assert_perfect();

@@ -117,7 +117,9 @@ fn reloads(shape: Shape) {
     );
     assert_eq!(before, after);
     let expected = load.stop();
-    STEADY.iter().for_each(|r| mirror.wait_no_lag(r));
+    for (route, of) in STEADY.iter().zip(&steady) {
+        mirror.wait_copied(&admin, route, &[&of.topic]);
+    }
     assert_eq!(mirror.terminate().code(), Some(0));
     let topics: Vec<&str> = steady.iter().map(|f| f.topic.as_str()).collect();
     compare(&pair.target.bootstrap(), &expected.of(&topics)).assert_perfect();
@@ -222,7 +224,9 @@ fn live_changes_under_load_neither_rebalance_nor_lose_nor_reorder() {
     );
     assert_eq!(before, after);
     let expected = load.stop();
-    LIVE.iter().for_each(|(route, _)| mirror.wait_no_lag(route));
+    for (route, topic) in LIVE {
+        mirror.wait_copied(&admin, route, &[topic]);
+    }
     assert_eq!(mirror.terminate().code(), Some(0));
 
     let mut reader = Reader::new(&target, LIVE.map(|(_, topic)| topic)).keeping();
@@ -296,7 +300,7 @@ fn a_renamed_route_waits_for_its_former_name_and_goes_on_where_that_was() {
     assert_eq!(other_mirror.terminate().code(), Some(0));
     mirror.wait_delivered("after", 500);
     let expected = load.stop();
-    mirror.wait_no_lag("after");
+    mirror.wait_copied(&admin, "after", &["renamed"]);
     assert_eq!(mirror.terminate().code(), Some(0));
     let verdict = compare(&pair.target.bootstrap(), &expected.of(&["renamed"]));
     println!("renamed: {verdict}");

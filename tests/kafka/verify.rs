@@ -54,7 +54,7 @@ fn a_copy_is_equal_after_kills_and_repeats_are_told_apart() {
     }
     let expected = load.stop();
     let mut mirror = setup.run(&[]);
-    mirror.wait_no_lag("copy");
+    mirror.wait_copied(&admin, "copy", &["verify-kills"]);
     // While it runs: nothing of this may disturb the group.
     let rebalances = mirror.number("copy", "rebalances");
     let (report, exit) = verify(&setup, &["--until", "end"]);
@@ -283,7 +283,7 @@ fn an_audit_follows_kills_and_growth_and_tells_what_nobody_copied() {
     load.add(field(&topic.topic, 5).only(3..5));
     mirror.wait_delivered("copy", 8000);
     let expected = load.stop();
-    mirror.wait_no_lag("copy");
+    mirror.wait_copied(&admin, "copy", &[&topic.topic]);
     assert!(mirror.terminate().success());
     audit.wait_matched(expected.total());
     println!(

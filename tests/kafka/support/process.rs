@@ -1,5 +1,6 @@
 //! `mirror` as its users run it: a file, a process, signals, and what it says of itself over HTTP.
 
+use super::cluster::Admin;
 use super::route::Shape;
 use super::wait::{self, PATIENCE};
 use serde_json::{Value, json};
@@ -220,7 +221,20 @@ impl Mirror {
         );
     }
 
-    /// Waits until a route has nothing more to copy.
+    /// Waits until a route from `source` to `target` has committed all that these topics have. Its lag does not say that: it
+    /// is as old as the last look at the ends, and what was written since is not in it.
+    pub fn wait_copied(&mut self, source: &Admin, route: &str, topics: &[&str]) {
+        let group = format!("mirror.default.{route}.source.target");
+        for topic in topics {
+            wait::until(&format!("{route} has copied {topic}"), PATIENCE, || {
+                self.assert_running();
+                let committed = source.committed(&group, topic);
+                committed.values().sum::<i64>() == source.end_sum(topic)
+            });
+        }
+    }
+
+    /// Waits until a route has nothing more to copy, as far as it knows.
     pub fn wait_no_lag(&mut self, route: &str) {
         wait::until(&format!("{route} has no lag"), PATIENCE, || {
             self.assert_running();
