@@ -41,6 +41,14 @@ enum Life {
     Frozen(Mirror),
 }
 
+/// Waits until it has read its file and listens to signals.
+fn wait_answering(mirror: &mut Mirror) {
+    wait::until("a mirror answers", wait::PATIENCE, || {
+        mirror.assert_running();
+        mirror.status().is_some()
+    });
+}
+
 impl Instances {
     /// None of them runs yet.
     pub fn new(clusters: &Clusters, plan: &Plan, topics: Topics) -> Self {
@@ -127,10 +135,7 @@ impl Instances {
         self.thaw(index);
         let mut mirror = self.each[index].take()?;
         self.show(index);
-        wait::until("a mirror answers", wait::PATIENCE, || {
-            mirror.assert_running();
-            mirror.status().is_some()
-        });
+        wait_answering(&mut mirror);
         mirror.terminate().code()
     }
 
@@ -203,20 +208,24 @@ impl Instances {
 
     /// Gives everybody the good file.
     pub fn mend(&mut self) {
-        let file = self.file();
-        self.each.iter().for_each(|i| i.setup.put(file.clone()));
-        self.hang_up();
+        self.give(&self.file());
     }
 
     /// Gives everybody a file that is wrong.
     pub fn break_file(&mut self) {
         let mut file = self.file();
         file["routes"]["plain"]["workers"] = json!("many");
-        self.each.iter().for_each(|i| i.setup.put(file.clone()));
-        self.hang_up();
+        self.give(&file);
     }
 
-    fn hang_up(&self) {
+    /// One that has just been started would begin with the new file, and be ended by the signal.
+    fn give(&mut self, file: &Value) {
+        for instance in &mut self.each {
+            if let Life::Running(mirror) = &mut instance.life {
+                wait_answering(mirror);
+            }
+            instance.setup.put(file.clone());
+        }
         self.running().for_each(|(_, m)| m.signal(libc::SIGHUP));
     }
 
