@@ -314,6 +314,45 @@ impl Token {
     }
 }
 
+/// Who writes a record, in the eyes of a target partition (KIP-98): whoever writes there with a higher epoch of the same id
+/// shuts out those with lower ones. Each source partition has a writer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The producer id.
+    pub id: i64,
+    /// Its epoch.
+    pub epoch: i16,
+    /// Who else may write with both.
+    pub claim: Claim,
+}
+
+impl Writer {
+    /// Nobody in particular: the plane numbers by itself.
+    pub const ANYBODY: Writer = Writer {
+        id: -1,
+        epoch: -1,
+        claim: Claim::Sole,
+    };
+}
+
+/// Whether an id and an epoch are somebody's alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Nobody else ever has them.
+    Sole,
+    /// Somebody else may have taken the same: what the target says of the first batch decides.
+    Shared,
+}
+
+/// Whose business the numbers are that make a target recognise repeats and refuse zombies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// The plane's: every producer has one id for whatever it writes, and shuts nobody out.
+    OfPlane,
+    /// The flow's: each record comes with its [`Writer`].
+    OfWriters,
+}
+
 /// Why the target did not take a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProduceFault {
@@ -334,6 +373,11 @@ pub enum FaultKind {
     Missing,
     /// The record went down with another's failure; nothing is known against it.
     Collateral,
+    /// Somebody else has written in the place of its writer, who is not to write any more.
+    Fenced,
+    /// Somebody else may have written under the same numbers: whether the record is there is not known, and its writer
+    /// needs another id.
+    Doubtful,
 }
 
 /// Outcomes of records of one ticket, grouped.
@@ -375,6 +419,8 @@ pub enum Outcome {
 pub trait Sink: Send + Sync + 'static {
     /// A topic looked up once, for many records.
     type Topic: Send;
+    /// Whether records come with the writer that they are of.
+    const NUMBERS: Numbers = Numbers::OfPlane;
 
     /// Looks a topic up.
     ///
@@ -390,6 +436,7 @@ pub trait Sink: Send + Sync + 'static {
         topic: &Self::Topic,
         partition: i32,
         record: &Record<'_>,
+        writer: Writer,
         token: Token,
     ) -> Result<(), ProduceFault>;
     /// Enqueues a batch as it came, behind the records that were enqueued before. Its outcome follows exactly once, for all
@@ -397,12 +444,29 @@ pub trait Sink: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why it was not taken. A plane that writes records only is given none, and takes none.
-    fn pass(&self, _: &Self::Topic, _: i32, _: &Whole, _first: Token) -> Result<(), ProduceFault> {
+    fn pass(
+        &self,
+        _: &Self::Topic,
+        _: i32,
+        _: &Whole,
+        _: Writer,
+        _first: Token,
+    ) -> Result<(), ProduceFault> {
         Err(ProduceFault {
             kind: FaultKind::World,
             detail: "no batches pass on this data plane".to_owned(),
         })
     }
+    /// Up to so many producer ids that nobody has had before; what is lacking is asked for, and there later. A plane that
+    /// numbers by itself has none.
+    ///
+    /// # Errors
+    /// Why the target gives none, said once each time that it was asked.
+    fn fresh_ids(&self, _count: usize) -> Result<Vec<i64>, ProduceFault> {
+        Ok(Vec::new())
+    }
+    /// Nothing more is enqueued under this id and its epochs so far; what is not on its way is thrown away.
+    fn retire(&self, _id: i64) {}
     /// Whether it takes records; a dead one is replaced.
     fn is_usable(&self) -> bool;
     /// Throws away all that is queued and in flight; outcomes follow.

@@ -11,7 +11,7 @@ use crate::client::native::{self, Deliveries, Queue, Said, Severity, TopicHandle
 use crate::handler::FailureCode;
 use crate::plane::known::Known;
 use crate::plane::outcomes::{Deliver, Outcomes};
-use crate::plane::{FaultKind, ProduceFault, Sink, Token};
+use crate::plane::{FaultKind, ProduceFault, Sink, Token, Writer};
 use crate::record::{HeaderSource, Headers, Record};
 use rdkafka::ClientConfig;
 use rdkafka::client::Client;
@@ -325,6 +325,7 @@ impl Sink for Producer {
         topic: &ProducerTopic,
         partition: i32,
         record: &Record<'_>,
+        _: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
         let look_up = || self.shared.introductions.of(&topic.name, partition);

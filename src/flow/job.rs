@@ -3,7 +3,7 @@
 use crate::config::spec::{OnError, RouteSpec};
 use crate::flow::gate::Gate;
 use crate::handler::{BoundChain, Failure, FailureCode};
-use crate::plane::{Batch, FetchedRecord, Offset, ProduceFault, Run};
+use crate::plane::{Batch, FetchedRecord, Offset, ProduceFault, Run, Writer};
 use crate::record::{Record, TopicPartition};
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub(crate) struct Job<R, K> {
     pub(crate) chain: Arc<BoundChain>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) sink: Arc<K>,
+    /// Who writes what becomes of it.
+    pub(crate) writer: Writer,
     pub(crate) care: Care,
 }
 

@@ -198,7 +198,7 @@ impl<K: Sink> Lane<K> {
             .and_then(|choice| placed(choice, topic, has))?;
         let passed = job
             .sink
-            .pass(&self.known[known].handle, partition, batch, token);
+            .pass(&self.known[known].handle, partition, batch, job.writer, token);
         passed.map_err(|fault| refused(fault, topic))
     }
 
@@ -345,9 +345,10 @@ impl<K: Sink> Lane<K> {
                 .distance(first)
                 .unwrap_or(0),
         };
+        let (topic, writer) = (&self.known[known].handle, work.job.writer);
         work.job
             .sink
-            .enqueue(&self.known[known].handle, partition, record, token)
+            .enqueue(topic, partition, record, writer, token)
             .map_err(|fault| refused(fault, &record.topic))?;
         handled.outputs += 1;
         handled.output_bytes += (record.key.as_ref().map_or(0, |k| k.len())

@@ -67,6 +67,8 @@ struct Asker {
     last: Instant,
     /// Counts up where one does not answer.
     candidate: usize,
+    /// Somebody wants a connection to whatever broker.
+    is_wanted: bool,
     pauses: Backoff,
     /// Questions that somebody wanted before they were due, in a row.
     eager: Backoff,
@@ -95,6 +97,7 @@ impl Links {
                 next: now,
                 last: now,
                 candidate: 0,
+                is_wanted: false,
                 pauses: Backoff::default(),
                 eager: Backoff::default(),
             },
@@ -168,6 +171,28 @@ impl Links {
         }
     }
 
+    /// A connection to whatever broker, if there is one now. If there is none it is made.
+    pub fn any(&mut self) -> Option<(i32, Arc<Connection>)> {
+        let Some(broker) = self.likeliest() else {
+            // No broker is known yet.
+            self.asker.is_wanted = true;
+            return None;
+        };
+        Some((broker, self.connection(broker)?))
+    }
+
+    /// The broker that a connection is to be had to soonest: one that is open, one that opens, one that was not tried; then
+    /// the one that failed longest ago.
+    fn likeliest(&self) -> Option<i32> {
+        let rank = |broker: &i32| match self.brokers.get(broker).map(|link| &link.state) {
+            Some(LinkState::Open(connection)) if !connection.has_ended() => (0, None),
+            Some(LinkState::Opening) => (1, None),
+            None | Some(LinkState::Open(_)) => (2, None),
+            Some(LinkState::Waiting(until)) => (3, Some(*until)),
+        };
+        self.view.brokers().min_by_key(rank)
+    }
+
     fn open(&mut self, broker: i32) {
         let Some(link) = self.brokers.get_mut(&broker) else {
             return;
@@ -194,7 +219,7 @@ impl Links {
     /// When something is due that [`Links::step`] begins.
     pub fn due(&self) -> Option<Instant> {
         let waiting = self.brokers.values().filter_map(Link::opens_at);
-        let is_idle = self.asker.is_asking || self.topics.is_empty();
+        let is_idle = self.asker.is_asking || !self.is_asked();
         waiting.chain((!is_idle).then_some(self.asker.next)).min()
     }
 
@@ -214,9 +239,14 @@ impl Links {
         for broker in ripe {
             self.open(broker);
         }
-        if !self.asker.is_asking && !self.topics.is_empty() && self.asker.next <= now {
+        if !self.asker.is_asking && self.is_asked() && self.asker.next <= now {
             self.ask(now);
         }
+    }
+
+    /// Whether somebody wants to know leaders or brokers.
+    fn is_asked(&self) -> bool {
+        self.asker.is_wanted || !self.topics.is_empty()
     }
 
     fn ask(&mut self, now: Instant) {
@@ -231,6 +261,7 @@ impl Links {
             end.is_none_or(|end| end > now + BEFORE_SESSION_END)
         });
         self.asker.is_asking = true;
+        self.asker.is_wanted = false;
         self.asker.last = now;
         let topics: Vec<Arc<str>> = self.topics.iter().cloned().collect();
         self.tasks.spawn(async move {

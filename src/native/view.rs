@@ -84,7 +84,12 @@ impl View {
         self.brokers.get(&broker)
     }
 
-    /// All brokers.
+    /// All brokers, by number.
+    pub fn brokers(&self) -> impl Iterator<Item = i32> + '_ {
+        self.brokers.keys().copied()
+    }
+
+    /// Where they listen.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.brokers.values()
     }

@@ -29,6 +29,8 @@ pub struct Counters {
     pub failed_records: AtomicU64,
     /// Batches that were to pass and that the target did not take: their records go one by one.
     pub refused_batches: AtomicU64,
+    /// Times that the target refused a partition's records since somebody else writes in its place.
+    pub fenced_partitions: AtomicU64,
     /// Fetched, then discarded by a rewind or a revoke; they are fetched again by somebody.
     pub discarded_records: AtomicU64,
     /// Registered and not resolved: records now.

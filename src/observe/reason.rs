@@ -22,6 +22,13 @@ pub enum Reason {
         /// The target topic.
         topic: String,
     },
+    /// Its writer (a producer id with an epoch) is not committed yet: nothing is written before that.
+    AwaitingWriter,
+    /// Another instance writes in its place.
+    Fenced {
+        /// The target's words.
+        detail: String,
+    },
     /// The target topic is missing and may not be created.
     TargetTopicMissing {
         /// The target topic.
@@ -184,6 +191,8 @@ codes! {
     AwaitingStart = "awaiting_start",
     FormerNameInUse = "former_name_in_use",
     AwaitingTopic = "awaiting_topic",
+    AwaitingWriter = "awaiting_writer",
+    Fenced = "fenced",
     TargetTopicMissing = "target_topic_missing",
     TargetTooFewPartitions = "target_too_few_partitions",
     TargetRefuses = "target_refuses",
@@ -237,6 +246,13 @@ impl std::fmt::Display for Reason {
             Reason::AwaitingTopic { topic } => {
                 write!(f, "waiting for target topic {topic} to be ready")
             }
+            Reason::AwaitingWriter => {
+                f.write_str("its producer id and epoch are committed before anything is written")
+            }
+            Reason::Fenced { detail } => write!(
+                f,
+                "another instance writes in its place ({detail}): nothing more is written or committed here"
+            ),
             Reason::TargetTopicMissing { topic, detail } => {
                 write!(f, "target topic {topic} is missing: {detail}")
             }

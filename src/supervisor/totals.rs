@@ -41,6 +41,7 @@ pub const COUNTED: &[Counted] = counted! {
     "dead_lettered_records", "Source records settled by a dead letter", 1.0, dead_lettered_records;
     "failed_records", "Failures of single records, each try", 1.0, failed_records;
     "refused_batches", "Batches that were to pass, and whose records went one by one instead", 1.0, refused_batches;
+    "fenced_partitions", "Times that the target refused a partition's records since another instance writes in its place", 1.0, fenced_partitions;
     "discarded_records", "Records fetched, then discarded by a rewind or revoke and fetched again", 1.0, discarded_records;
     "commits", "Commits that the broker acknowledged", 1.0, commits;
     "commit_failures", "Commits that failed and were repeated", 1.0, commit_failures;

@@ -11,6 +11,9 @@ pub(super) const CHECKSUM: usize = 17;
 /// Where the covered part begins.
 pub(super) const COVERED: usize = 21;
 
+/// None of its records has one.
+pub(super) const NO_TIMESTAMP: i64 = -1;
+
 const CODEC: i16 = 0x07;
 const LOG_APPEND_TIME: i16 = 0x08;
 pub(super) const TRANSACTIONAL: i16 = 0x10;
@@ -122,6 +125,11 @@ impl Header {
     /// Whether compaction has written into the base timestamp when its tombstones may go (KIP-534).
     pub fn has_delete_horizon(&self) -> bool {
         self.attributes & DELETE_HORIZON != 0
+    }
+
+    /// The largest timestamp of its records, if one of them has any.
+    pub fn latest(&self) -> Option<i64> {
+        (self.max_timestamp != NO_TIMESTAMP).then_some(self.max_timestamp)
     }
 
     /// The offset of the last record that the batch had.

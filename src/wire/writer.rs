@@ -112,8 +112,7 @@ pub struct Writer {
     max_timestamp: i64,
 }
 
-/// No timestamp.
-const NONE: i64 = -1;
+const NONE: i64 = header::NO_TIMESTAMP;
 
 impl Default for Writer {
     fn default() -> Self {
@@ -130,6 +129,11 @@ impl Writer {
     /// How many records it holds.
     pub fn count(&self) -> i32 {
         self.count
+    }
+
+    /// The largest timestamp of its records, if one of them has any.
+    pub fn latest(&self) -> Option<i64> {
+        (self.max_timestamp != NONE).then_some(self.max_timestamp)
     }
 
     /// Bytes of the batch if it ended here and were not compressed.

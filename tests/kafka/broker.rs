@@ -186,7 +186,7 @@ async fn produce(connection: &Connection, to: &TopicPartition, batch: &[u8]) -> 
     let mut produced = connection.ask(&request, PATIENCE).await.expect("an answer");
     let receipt = produced.partitions.pop().expect("a receipt");
     assert_eq!(receipt.partition, *to);
-    receipt.base.map_err(|refusal| refusal.code)
+    receipt.taken.map_err(|refusal| refusal.code)
 }
 
 async fn leader(connection: &Connection, of: &TopicPartition) -> Leader {

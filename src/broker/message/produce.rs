@@ -39,9 +39,19 @@ pub struct Produced {
 pub struct Receipt {
     /// The partition.
     pub partition: TopicPartition,
-    /// The offset of its first record, or why it was not taken. -1: the broker has it from before, and does not know any
-    /// more where.
-    pub base: Result<i64, Refusal>,
+    /// Where it is, or why it was not taken.
+    pub taken: Result<Place, Refusal>,
+}
+
+/// Where a batch is that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The offset of its first record. -1: the broker has it from before, and does not know any more where.
+    pub base: i64,
+    /// A time, where the answer names one: that of the append in a topic with LogAppendTime, and the largest timestamp of
+    /// the records where the broker had the batch from before (Kafka from 0.11 on). So there is none if, and only if, the
+    /// batch was appended for this request, to a topic with CreateTime; one whose records have no timestamps excepted.
+    pub time: Option<i64>,
 }
 
 /// Why a batch was not taken.
@@ -58,6 +68,8 @@ pub struct Refusal {
 
 /// Every replica in sync.
 const ACKS_ALL: i16 = -1;
+/// No time is named.
+const NO_TIME: i64 = -1;
 
 impl Request for Produce<'_> {
     const API: Api = Api::Produce;
@@ -100,7 +112,7 @@ fn receipt(version: i16, topic: &Arc<str>, from: &mut Reader<'_>) -> Result<Rece
     let partition = TopicPartition::new(topic.clone(), from.int32()?);
     let code = from.int16()?;
     let base = from.int64()?;
-    let _append_time = from.int64()?;
+    let time = from.int64()?;
     let _log_start = from.int64()?;
     let (records, words) = match version {
         ..8 => (Vec::new(), None),
@@ -114,8 +126,12 @@ fn receipt(version: i16, topic: &Arc<str>, from: &mut Reader<'_>) -> Result<Rece
         records,
         words,
     };
+    let place = Place {
+        base,
+        time: (time != NO_TIME).then_some(time),
+    };
     Ok(Receipt {
         partition,
-        base: Code::check(code).map(|()| base).map_err(refused),
+        taken: Code::check(code).map(|()| place).map_err(refused),
     })
 }

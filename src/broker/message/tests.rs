@@ -5,7 +5,7 @@ use super::code::Code;
 use super::fetch::{Fetch, Session, Want};
 use super::leader_epoch::{EpochEnd, OffsetForLeaderEpoch};
 use super::metadata::{Leader, Metadata};
-use super::produce::{Parcel, Produce, Refusal};
+use super::produce::{Parcel, Place, Produce, Refusal};
 use super::producer_id::{InitProducerId, ProducerId};
 use super::sasl::{SaslAuthenticate, SaslHandshake, Step};
 use super::*;
@@ -353,6 +353,8 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
         let good = PartitionProduceResponse::default()
             .with_index(0)
             .with_base_offset(70);
+        // The broker had it from before.
+        let twice = good.clone().with_index(1).with_log_append_time_ms(1000);
         let mut bad = PartitionProduceResponse::default()
             .with_index(2)
             .with_error_code(87);
@@ -369,11 +371,12 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
             .with_responses(vec![
                 TopicProduceResponse::default()
                     .with_name(topic("a"))
-                    .with_partition_responses(vec![good, bad]),
+                    .with_partition_responses(vec![good, bad, twice]),
             ]);
         let produced = read_by_us::<Produce<'_>>(&answer, version);
         assert_eq!(produced.throttle, Duration::from_millis(5));
-        assert_eq!(produced.partitions[0].base, Ok(70));
+        let there = |time| Ok(Place { base: 70, time });
+        assert_eq!(produced.partitions[0].taken, there(None));
         let refusal = match version {
             8 => Refusal {
                 code: Code(87),
@@ -386,7 +389,8 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
                 words: None,
             },
         };
-        assert_eq!(produced.partitions[1].base, Err(refusal));
+        assert_eq!(produced.partitions[1].taken, Err(refusal));
+        assert_eq!(produced.partitions[2].taken, there(Some(1000)));
     }
 }
 

@@ -2,7 +2,7 @@
 //! Pure. A position outside the log is an event of its own, never a silent reset.
 
 use crate::config::spec::OnGap;
-use crate::flow::position::CommitMetadata;
+use crate::flow::position::{CommitMetadata, WriterMark};
 use crate::flow::scout::TopicIdentity;
 use crate::observe::Reason;
 use crate::plane::Offset;
@@ -34,6 +34,8 @@ pub(crate) struct Position {
     pub(crate) gap: Option<(i64, i64)>,
     /// The committed value, if there is one.
     pub(crate) committed: Option<Offset>,
+    /// Who wrote last, as the commit says.
+    pub(crate) writer: Option<WriterMark>,
 }
 
 /// What is known of one partition when its position is judged.
@@ -68,7 +70,7 @@ impl Facts<'_> {
                 position: Offset(log_start),
             };
         }
-        let Some((position, metadata)) = self.committed else {
+        let Some(committed) = self.committed else {
             // The start is behind the flow: this partition was found later and begins at its
             // beginning, whatever `start` says (B042).
             return Resolution::Position(Position {
@@ -76,8 +78,10 @@ impl Facts<'_> {
                 topic_id,
                 gap: None,
                 committed: None,
+                writer: None,
             });
         };
+        let (position, metadata) = committed;
         if let (Some(was), Some(now)) = (metadata.target_cluster.as_deref(), self.target_cluster)
             && was != now
         {
@@ -89,7 +93,7 @@ impl Facts<'_> {
                 position: Offset(*position),
             };
         }
-        self.place(*position, log_start, end, topic_id)
+        self.place(committed, log_start, end, topic_id)
     }
 
     /// Whether the topic is another one than the commit speaks of, or than this flow has met. The
@@ -110,17 +114,19 @@ impl Facts<'_> {
     /// A position outside the log is an event of its own, never a silent reset (B051, B052, B056).
     fn place(
         &self,
-        position: i64,
+        committed: &(i64, CommitMetadata),
         log_start: i64,
         end: i64,
         topic_id: Option<String>,
     ) -> Resolution {
+        let position = committed.0;
         let at = |offset: i64, gap| {
             Resolution::Position(Position {
                 offset: Offset(offset),
                 topic_id,
                 gap,
                 committed: Some(Offset(position)),
+                writer: committed.1.writer,
             })
         };
         let halt = |reason| Resolution::Halt {

@@ -123,6 +123,7 @@ impl Scout {
                     topic_id,
                     target_cluster,
                     settings: None,
+                    writer: of_known.writer,
                     start: StartMark::Unsaid,
                 }
                 .encode(),

@@ -10,7 +10,7 @@
 
 mod view;
 
-pub(crate) use view::{TargetTopic, TargetView};
+pub(crate) use view::{TargetTopic, TargetView, Times};
 
 use crate::client::admin::{Change, ConfigOrigin, NewTopicSpec, TopicAdmin};
 use crate::config::spec::{Access, ClusterSpec, CreationMode, RouteSpec, TopicCreation};
@@ -87,7 +87,24 @@ pub(crate) struct TopicKeeper {
     spec: KeeperSpec,
     needs: HashMap<u8, Needs>,
     target: Option<TopicAdmin>,
-    limits: HashMap<String, u64>,
+    /// What topics are set to.
+    settings: HashMap<String, Settings>,
+}
+
+/// What a topic is set to, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    /// The largest batch it takes.
+    record_bytes: u64,
+    times: Times,
+}
+
+impl Settings {
+    /// Nobody may say: the broker judges each record, and nothing is built on its times.
+    const UNKNOWN: Self = Self {
+        record_bytes: u64::MAX,
+        times: Times::OfBroker,
+    };
 }
 
 impl TopicKeeper {
@@ -96,7 +113,7 @@ impl TopicKeeper {
             spec,
             needs: HashMap::new(),
             target: None,
-            limits: HashMap::new(),
+            settings: HashMap::new(),
         }
     }
 
@@ -350,39 +367,50 @@ impl TopicKeeper {
             if !wanted.contains_key(name) && !by_content.iter().any(|r| r.is_match(name)) {
                 continue;
             }
-            let record_bytes = self.limit(name);
+            let Settings {
+                record_bytes,
+                times,
+            } = self.settings(name);
             topics.insert(
                 name.clone(),
                 TargetTopic {
                     partitions: *partitions,
                     record_bytes,
+                    times,
                 },
             );
         }
-        self.limits.retain(|name, _| there.contains_key(name));
+        self.settings.retain(|name, _| there.contains_key(name));
         topics
     }
 
-    /// What a topic takes. Unknown (no right to ask) means that the broker judges each record.
-    fn limit(&mut self, topic: &str) -> u64 {
-        if let Some(limit) = self.limits.get(topic) {
-            return *limit;
+    /// What a topic is set to.
+    fn settings(&mut self, topic: &str) -> Settings {
+        if let Some(settings) = self.settings.get(topic) {
+            return *settings;
         }
         let Some(admin) = &self.target else {
-            return u64::MAX;
+            return Settings::UNKNOWN;
         };
-        let limit = match admin.configs(topic, ASK) {
-            Ok(configs) => configs
-                .get("max.message.bytes")
-                .and_then(|c| c.value.parse().ok())
-                .unwrap_or(u64::MAX),
+        let settings = match admin.configs(topic, ASK) {
+            Ok(configs) => {
+                let value = |name| configs.get(name).map(|c| c.value.as_str());
+                let limit = value("max.message.bytes").and_then(|v| v.parse().ok());
+                Settings {
+                    record_bytes: limit.unwrap_or(Settings::UNKNOWN.record_bytes),
+                    times: match value("message.timestamp.type") {
+                        Some("CreateTime") => Times::OfRecords,
+                        _ => Times::OfBroker,
+                    },
+                }
+            }
             Err(error) => {
-                tracing::info!(event = "topic_limit_unknown", subject = %self.spec.subject, topic, error);
-                u64::MAX
+                tracing::info!(event = "topic_settings_unknown", subject = %self.spec.subject, topic, error);
+                Settings::UNKNOWN
             }
         };
-        self.limits.insert(topic.to_owned(), limit);
-        limit
+        self.settings.insert(topic.to_owned(), settings);
+        settings
     }
 }
 

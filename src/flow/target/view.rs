@@ -12,6 +12,17 @@ pub(crate) struct TargetTopic {
     pub(crate) partitions: i32,
     /// The largest record batch it takes, in bytes.
     pub(crate) record_bytes: u64,
+    /// Whose times its records have.
+    pub(crate) times: Times,
+}
+
+/// Whose times a topic's records have (`message.timestamp.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Their own.
+    OfRecords,
+    /// The broker's, or it is not known.
+    OfBroker,
 }
 
 /// What is known of the target. Written by the keeper, read by lanes and workers.

@@ -1,5 +1,6 @@
 //! Partitions arrive: position, target topic, place. Nothing is fetched before both are known.
 
+use super::fence::Fence;
 use super::owned::{Owned, Phase, Retry, RetryHow};
 use super::{Worker, WorkerExit};
 use crate::config::spec::{CreationMode, GroupProtocol};
@@ -298,6 +299,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         owned.tracker = Tracker::new(position.offset);
         owned.committed = position.committed;
+        owned.fence = Fence::read(K::NUMBERS, position.writer);
         if let Some(left) = self.left_behind.remove(tp) {
             owned.arrived_to = Offset(left.next);
         }
@@ -319,18 +321,20 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.retry_missing();
     }
 
-    /// Places every partition whose target topic is ready, in one call.
+    /// Places every partition whose target topic is ready and whose writer is committed, in one call.
     pub(super) fn place_ready(&mut self) {
         if self.release.is_some() {
             // An assign while the group waits for the answer to a revoke would let fetching go on.
             return;
         }
-        let fresh: Vec<TopicPartition> = self
-            .owned
-            .values()
-            .filter(|o| matches!(o.phase, Phase::AwaitingTopic) && self.is_ready(o))
-            .map(|o| o.id.clone())
-            .collect();
+        let awaiting = self.owned.values();
+        let awaiting = awaiting.filter(|o| matches!(o.phase, Phase::AwaitingTopic));
+        let with_topics = awaiting.filter(|o| self.unready_topics(o).is_none());
+        let mut fresh: Vec<TopicPartition> = with_topics.map(|o| o.id.clone()).collect();
+        for tp in &fresh {
+            self.decide_writer(tp);
+        }
+        fresh.retain(|tp| self.owned.get(tp).is_some_and(|o| self.is_ready(o)));
         self.place(&fresh);
     }
 
@@ -375,6 +379,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// What the partition waits for.
     pub(super) fn unready(&self, owned: &Owned<S::Record, K>) -> Option<Reason> {
+        self.unready_topics(owned).or_else(|| owned.fence.unready())
+    }
+
+    /// Which of its target topics it waits for, and why.
+    fn unready_topics(&self, owned: &Owned<S::Record, K>) -> Option<Reason> {
         let Some(chain) = &owned.chain else {
             return Some(Reason::Client {
                 detail: format!(

@@ -6,10 +6,16 @@ use super::{Worker, WorkerExit};
 use crate::flow::lane::{Care, Form, Handled, Input, Job, StopCause};
 use crate::flow::stage::Submitted;
 use crate::observe::{Counters, Reason};
-use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source};
+use crate::plane::{Batch, FetchedRecord, Offset, Outcome, Sink, Source, Writer};
 use crate::record::TopicPartition;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The way to the target.
+pub(super) struct Way<K> {
+    sink: Arc<K>,
+    writer: Writer,
+}
 
 impl<S: Source, K: Sink> Worker<S, K> {
     /// A batch arrives.
@@ -52,11 +58,11 @@ impl<S: Source, K: Sink> Worker<S, K> {
     /// register → hand over to the partition's lane.
     pub(super) fn dispatch(&mut self, input: Input<S::Record>) {
         let tp = input.partition().clone();
-        let sink = match self.sink_for(&tp) {
-            Ok(sink) => sink,
-            Err(detail) => return self.halt_now(&tp, Reason::Client { detail }),
+        let way = match self.way_for(&tp) {
+            Ok(way) => way,
+            Err(reason) => return self.halt_now(&tp, reason),
         };
-        let Some(job) = self.register(input, sink, Care::Normal) else {
+        let Some(job) = self.register(input, way, Care::Normal) else {
             return;
         };
         let number = job.ticket;
@@ -69,14 +75,26 @@ impl<S: Source, K: Sink> Worker<S, K> {
 
     /// A partition with records in flight stays on its producer: what is there must not be overtaken
     /// on another one (a replaced handle still purges).
-    fn sink_for(&mut self, tp: &TopicPartition) -> Result<Arc<K>, String> {
-        let owned = self.owned.get_mut(tp).ok_or("not owned")?;
-        match &owned.sink {
-            Some(sink) if owned.in_flight > 0 => Ok(sink.clone()),
-            _ => {
-                let sink = self.sinks.of(tp)?;
-                owned.sink = Some(sink.clone());
-                Ok(sink)
+    fn way_for(&mut self, tp: &TopicPartition) -> Result<Way<K>, Reason> {
+        let client = |detail| Reason::Client { detail };
+        let owned = self.owned.get_mut(tp);
+        let owned = owned.ok_or_else(|| client("not owned".to_owned()))?;
+        let sink = match &owned.sink {
+            Some(sink) if owned.in_flight > 0 => sink.clone(),
+            _ => self.sinks.of(tp).map_err(client)?,
+        };
+        owned.sink = Some(sink.clone());
+        self.way_by(tp, sink)
+    }
+
+    /// The way by one producer, if its writer may write.
+    pub(super) fn way_by(&mut self, tp: &TopicPartition, sink: Arc<K>) -> Result<Way<K>, Reason> {
+        let owned = self.owned.get_mut(tp);
+        match owned.and_then(|o| o.fence.writer(&sink)) {
+            Some(writer) => Ok(Way { sink, writer }),
+            None => {
+                self.want_writer(tp);
+                Err(Reason::AwaitingWriter)
             }
         }
     }
@@ -85,7 +103,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
     pub(super) fn register(
         &mut self,
         input: Input<S::Record>,
-        sink: Arc<K>,
+        way: Way<K>,
         care: Care,
     ) -> Option<Job<S::Record, K>> {
         let owned = self.owned.get_mut(input.partition())?;
@@ -98,7 +116,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         owned.in_flight += 1;
         owned.cost += cost;
-        owned.sink = Some(sink.clone());
+        owned.sink = Some(way.sink.clone());
         let ticket = self.tickets.issue(Ticket {
             partition: owned.id.clone(),
             life: owned.life,
@@ -129,7 +147,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             ticket,
             chain,
             rules: self.rules.clone(),
-            sink,
+            sink: way.sink,
+            writer: way.writer,
             care,
         })
     }

@@ -9,7 +9,7 @@
 use super::Worker;
 use super::owned::{Phase, RetryHow, Standing};
 use crate::config::spec::RouteSpec;
-use crate::flow::position::{CommitMetadata, StartMark};
+use crate::flow::position::{CommitMetadata, StartMark, WriterMark};
 use crate::flow::scout::{TopicIdentity, TopicIdsNow, distinct_topics};
 use crate::flow::tracker::Tracker;
 use crate::flow::verifier::Verify;
@@ -37,6 +37,7 @@ struct Taken {
     life: u64,
     offset: Offset,
     leader_epoch: i32,
+    writer: Option<WriterMark>,
 }
 
 /// What the ids of topics say of a watermark.
@@ -171,19 +172,20 @@ impl<S: Source, K: Sink> Worker<S, K> {
         release.is_some_and(|release| release.is_over(now))
     }
 
-    /// The watermarks that moved since their last commit. Those of a topic that seems gone are asked for as well: a broker
-    /// that has just been started may not know it for a while (B080).
+    /// The watermarks that moved since their last commit, and those of partitions that may not write before one. Those of a
+    /// topic that seems gone are asked for as well: a broker that has just been started may not know it for a while (B080).
     fn snapshot(&self) -> Vec<Taken> {
         self.owned
             .values()
-            .filter(|o| o.is_resolved() && o.placed && o.is_asked_for())
-            .filter(|o| o.committed != Some(o.tracker.watermark()))
+            .filter(|o| o.is_resolved() && o.is_asked_for() && !o.fence.is_fenced())
+            .filter(|o| o.is_moved() || o.awaits_claim())
             .take(PARTITIONS)
             .map(|o| Taken {
                 partition: o.id.clone(),
                 life: o.life,
                 offset: o.tracker.watermark(),
                 leader_epoch: o.leader_epoch,
+                writer: o.fence.mark(),
             })
             .collect()
     }
@@ -293,6 +295,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             owned.in_flight = 0;
             owned.cost = 0;
             owned.sink = None;
+            owned.fence.let_go();
             owned.topic = Standing::Replaced;
             owned.tracker = Tracker::new(position);
             owned.committed = None;
@@ -317,6 +320,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                     topic_id,
                     target_cluster: target_cluster.clone(),
                     settings: Some(self.committer.settings),
+                    writer: t.writer,
                     start: StartMark::Started,
                 }
                 .encode();
@@ -329,7 +333,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 }
             })
             .collect();
-        debug_assert!(bytes <= METADATA, "rule 13: 500 entries of about 75 bytes");
+        debug_assert!(bytes <= METADATA, "rule 13: 500 entries of about 90 bytes");
         let id = self.committer.begin(Step::Sent(taken));
         if let Err(detail) = self.source.commit(&entries, id) {
             self.committer.under_way = None;
@@ -366,6 +370,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 Ok(_) => {
                     if let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == sent.life) {
                         owned.committed = Some(sent.offset);
+                        owned.fence.stands(sent.writer);
                         self.view
                             .partition(tp, |v| v.committed = Some(sent.offset.0));
                     }
@@ -377,6 +382,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             Some(error) => self.commit_failed(&error),
             None => Counters::add(&self.view.counters.commits, 1),
         }
+        self.claimed();
     }
 
     /// "Rebalance in progress", "illegal generation" and their like are no more than "later": copying
@@ -480,6 +486,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             .all(|o| {
                 !o.placed
                     || o.has_vanished()
+                    || o.fence.is_fenced()
                     || !o.is_resolved()
                     || o.committed == Some(o.tracker.watermark())
             })

@@ -88,12 +88,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn send_isolated(&mut self, tp: &TopicPartition, batch: Batch<S::Record>, care: Care) {
-        let sink = match self.quarantine_sink() {
-            Ok(sink) => sink,
-            Err(detail) => return self.halt(tp, Reason::Client { detail }, Instant::now()),
+        let sink = self.quarantine_sink();
+        let sink = sink.map_err(|detail| Reason::Client { detail });
+        let way = match sink.and_then(|sink| self.way_by(tp, sink)) {
+            Ok(way) => way,
+            Err(reason) => return self.halt(tp, reason, Instant::now()),
         };
         let alone = batch.records.len() == 1;
-        let Some(job) = self.register(Input::Records(batch), sink, care) else {
+        let Some(job) = self.register(Input::Records(batch), way, care) else {
             return;
         };
         let handled = self.isolation_lane.run(&job);

@@ -13,12 +13,14 @@
 //! - `change`: new settings, between two batches
 //! - `silence`: a producer that says nothing is made anew
 //! - `commit`: watermark → commit
+//! - `fence`: who writes at the target, so that a zombie is shut out
 //! - `release`: revoke, loss and the final drain
 
 mod assign;
 mod batch;
 mod change;
 mod commit;
+mod fence;
 mod hold;
 mod isolate;
 mod owned;
@@ -49,6 +51,7 @@ use crate::plane::{Abandon, FetchEvent, Outcome, Sink, Source};
 use crate::record::TopicPartition;
 use commit::Committer;
 use crossbeam_channel::{Receiver, Sender};
+use fence::Lacking;
 use owned::Owned;
 use release::Release;
 use silence::Silence;
@@ -149,6 +152,8 @@ pub(crate) struct Worker<S: Source, K: Sink> {
     questions: u64,
     committer: Committer,
     release: Option<Release>,
+    /// Partitions that lack a producer id.
+    lacking: Lacking,
     /// The topics that match, with their partition counts.
     topics: BTreeMap<String, i32>,
     /// Since when fetching is held for want of budget.
@@ -203,6 +208,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             questions: 0,
             committer,
             release: None,
+            lacking: Lacking::default(),
             topics: BTreeMap::new(),
             held_since: None,
             paused_all: false,
@@ -292,6 +298,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.look_for_group(now);
         self.look_for_silence(now);
         self.retry_due(now);
+        self.look_for_ids();
         self.commit_due(now);
         self.release_step(now);
         if now >= self.next_report {
@@ -329,10 +336,13 @@ impl<S: Source, K: Sink> Worker<S, K> {
     /// the group had time to tell us.
     fn awake(&mut self, event: FetchEvent<S::Record>) {
         tracing::warn!(event = "awake", subject = %self.subject, "the process stood still; what was fetched before is dropped");
-        let flowing: Vec<TopicPartition> = self.owned.keys().cloned().collect();
-        for tp in flowing {
+        let now = Instant::now();
+        for tp in self.placed() {
             let detail = "the process stood still; waiting for the group".to_owned();
             self.halt_now(&tp, Reason::Client { detail });
+        }
+        for owned in self.owned.values_mut().filter(|o| !o.placed) {
+            owned.resolve_anew(now);
         }
         let is_old = matches!(
             event,
@@ -344,8 +354,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
     }
 
     fn poll_timeout(&self) -> Duration {
-        // In a release every acknowledgement counts: look at the inbox often.
-        if self.release.is_some() || self.committer.is_busy() {
+        // In a release every acknowledgement counts, and so does whatever holds up a partition's first record: look often.
+        if self.release.is_some() || self.committer.is_busy() || self.lacking.is_expecting() {
             Duration::from_millis(5)
         } else {
             IDLE_POLL

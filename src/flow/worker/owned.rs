@@ -1,5 +1,6 @@
 //! What a worker knows of one partition that is assigned to it.
 
+use super::fence::Fence;
 use super::whole::Opened;
 use crate::flow::gate::Gate;
 use crate::flow::tracker::Tracker;
@@ -43,6 +44,10 @@ pub(super) struct Trouble {
     pub(super) poison: Option<(Offset, Failure)>,
     /// A record that `on_error: abort_route` stops the route for.
     pub(super) abort: Option<(Offset, Failure)>,
+    /// Somebody else writes in the place of this partition's writer: the target's words.
+    pub(super) fenced: Option<String>,
+    /// Somebody else may have written under its writer's numbers: the target's words.
+    pub(super) doubt: Option<String>,
     /// The position was refused by the source.
     pub(super) out_of_range: bool,
 }
@@ -97,6 +102,8 @@ pub(super) enum RetryHow {
     Fetch,
     /// Asks for the position again.
     Resolve,
+    /// Leaves the group and joins it again, to hear whose it is.
+    Rejoin,
     /// Nothing: only a new assignment, as after a restart of the route, begins anew.
     Never,
 }
@@ -121,6 +128,8 @@ pub(super) struct Owned<R, K> {
     pub(super) placed: bool,
     /// The producer it is on while it has records in flight.
     pub(super) sink: Option<Arc<K>>,
+    /// Who writes for it at the target.
+    pub(super) fence: Fence<K>,
     /// Batches in flight.
     pub(super) in_flight: u32,
     /// Their cost.
@@ -166,6 +175,7 @@ impl<R, K> Owned<R, K> {
             leader_epoch: -1,
             placed: false,
             sink: None,
+            fence: Fence::default(),
             in_flight: 0,
             cost: 0,
             backlog: VecDeque::new(),
@@ -204,6 +214,16 @@ impl<R, K> Owned<R, K> {
         !matches!(self.phase, Phase::Resolving | Phase::ResolveLater { .. }) || self.placed
     }
 
+    /// Whether its watermark is not committed.
+    pub(super) fn is_moved(&self) -> bool {
+        self.placed && self.committed != Some(self.tracker.watermark())
+    }
+
+    /// Whether it may not write before a commit, and is to.
+    pub(super) fn awaits_claim(&self) -> bool {
+        self.fence.wants_commit() && !matches!(self.phase, Phase::Releasing)
+    }
+
     /// Whether its offsets are worth no commit any more (B023).
     pub(super) fn has_vanished(&self) -> bool {
         matches!(self.topic, Standing::Gone | Standing::Replaced)
@@ -227,6 +247,16 @@ impl<R, K> Owned<R, K> {
             _ => None,
         };
         self.asked = question;
+    }
+
+    /// Its position has to be asked for again, if it was known already: it is not placed yet.
+    pub(super) fn resolve_anew(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Resolving | Phase::AwaitingTopic) {
+            self.phase = Phase::ResolveLater {
+                at: now,
+                reason: Reason::ResolvingPositions,
+            };
+        }
     }
 
     /// What it waits for while its position is asked for.

@@ -59,6 +59,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
         offset: Offset,
         fault: ProduceFault,
     ) {
+        if let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == life) {
+            owned.fence.spoil();
+        }
         let alone = self
             .owned
             .get(tp)
@@ -69,6 +72,8 @@ impl<S: Source, K: Sink> Worker<S, K> {
             FaultKind::Record(_) | FaultKind::Collateral if alone => {}
             FaultKind::Record(_) => self.barrier(tp, life, |t| t.suspect(offset)),
             FaultKind::Collateral => self.barrier(tp, life, |_| {}),
+            FaultKind::Fenced => self.barrier(tp, life, |t| t.fenced = Some(fault.detail)),
+            FaultKind::Doubtful => self.barrier(tp, life, |t| t.doubt = Some(fault.detail)),
             FaultKind::World => self.barrier(tp, life, |t| {
                 t.world = Some(Reason::TargetRefuses {
                     detail: fault.detail,
@@ -147,7 +152,17 @@ impl<S: Source, K: Sink> Worker<S, K> {
         debug_assert_eq!(owned.in_flight, 0);
         owned.tracker.rewind();
         owned.sink = None;
+        owned.fence.settle();
         Counters::add(&self.view.counters.rewinds, 1);
+        if let Some(detail) = trouble.fenced {
+            return self.be_fenced(tp, detail);
+        }
+        if let Some(detail) = trouble.doubt {
+            tracing::warn!(event = "writer_replaced", subject = %self.subject, topic = %tp.topic,
+                partition = tp.partition, detail, "another producer id is taken");
+            owned.fence.doubt();
+        }
+        self.want_writer(tp);
         if let Some((offset, failure)) = trouble.abort {
             return self.abort_route(tp, offset, &describe(&failure));
         }
@@ -180,8 +195,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         };
         owned.tracker.rewind();
+        owned.fence.settle();
+        let awaits_writer = matches!(reason, Reason::AwaitingWriter);
         let awaits = matches!(reason, Reason::AwaitingTopic { .. });
-        if awaits {
+        if awaits || awaits_writer {
             tracing::info!(event = "partition_waits", subject = %self.subject, topic = %tp.topic,
                 partition = tp.partition, offset = owned.tracker.watermark().0, "{reason}");
         } else if owned.halted_for() != Some(&reason) {
@@ -190,7 +207,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         let how = match reason {
             // There is no record to send alone.
-            Reason::SourceUnreadable { .. } => RetryHow::Fetch,
+            Reason::SourceUnreadable { .. } | Reason::AwaitingWriter => RetryHow::Fetch,
             _ => RetryHow::Isolate,
         };
         let missing = awaits || matches!(reason, Reason::TargetTopicMissing { .. });
@@ -306,6 +323,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.next_retry_look = now + RETRY_LOOK;
         let mut resolve = Vec::new();
         let (mut isolate, mut fetch) = (Vec::new(), Vec::new());
+        let mut rejoin = false;
         for owned in self.owned.values() {
             match &owned.phase {
                 Phase::ResolveLater { at, .. } if *at <= now => resolve.push(owned.id.clone()),
@@ -313,10 +331,14 @@ impl<S: Source, K: Sink> Worker<S, K> {
                     RetryHow::Resolve => resolve.push(owned.id.clone()),
                     RetryHow::Isolate => isolate.push(owned.id.clone()),
                     RetryHow::Fetch => fetch.push(owned.id.clone()),
+                    RetryHow::Rejoin => rejoin = true,
                     RetryHow::Never => {}
                 },
                 _ => {}
             }
+        }
+        if rejoin {
+            self.rejoin();
         }
         // A placed partition has a watermark of its own, which may be ahead of the last commit.
         let (placed, fresh): (Vec<_>, Vec<_>) = resolve
@@ -343,6 +365,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
             return;
         };
         if let Some(reason) = unready {
+            let how = match reason {
+                Reason::Fenced { .. } => RetryHow::Rejoin,
+                _ => how,
+            };
             owned.phase = Phase::Halted {
                 reason,
                 retry: Retry {

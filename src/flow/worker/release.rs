@@ -250,8 +250,9 @@ impl<S: Source, K: Sink> Worker<S, K> {
     fn forget(&mut self, partitions: &[TopicPartition]) {
         self.forget_start();
         for tp in partitions {
-            if let Some(owned) = self.owned.remove(tp) {
+            if let Some(mut owned) = self.owned.remove(tp) {
                 owned.gate.close();
+                owned.fence.let_go();
             }
             self.view.forget(tp);
         }

@@ -63,6 +63,10 @@ impl<S: Source, K: Sink> Worker<S, K> {
                 Some(stalled) => stalled,
                 None => (State::Running, Some(Reason::Rewinding)),
             },
+            Phase::Halted {
+                reason: reason @ Reason::AwaitingWriter,
+                ..
+            } => (State::Starting, Some(reason.clone())),
             Phase::Halted { reason, .. } => (State::Failed, Some(reason.clone())),
             Phase::Releasing => (State::Draining, None),
             Phase::Flowing => self.flowing(owned, lag),

@@ -8,7 +8,7 @@ use crate::flow::listener::Announcer;
 use crate::flow::scout::{Finding, Inquiry, Position, Resolution, TopicIdentity};
 use crate::flow::sinks::Sinks;
 use crate::flow::stage::Stage;
-use crate::flow::target::{TargetTopic, TargetView};
+use crate::flow::target::{TargetTopic, TargetView, Times};
 use crate::flow::verifier::Verify;
 use crate::flow::{Control, FlowSpec};
 use crate::handler::{Chain, FailureCode, Registry, StepSpec};
@@ -287,6 +287,7 @@ impl Sink for FakeSink {
         (): &(),
         _: i32,
         record: &Record<'_>,
+        _: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
         let (partition, offset) = (record.origin.partition, record.origin.offset);
@@ -321,6 +322,7 @@ impl Sink for FakeSink {
         (): &(),
         partition: i32,
         batch: &Whole,
+        _: Writer,
         first: Token,
     ) -> Result<(), ProduceFault> {
         let (offset, count) = (batch.header().base_offset, batch.count());
@@ -433,6 +435,7 @@ fn stand_of(
         TargetTopic {
             partitions: 4,
             record_bytes: 1 << 20,
+            times: Times::OfRecords,
         },
     )]));
     let lease = Arc::new(Lease::new(Duration::from_secs(60)));
@@ -532,6 +535,7 @@ fn start(topic_id: &str) -> Resolution {
         topic_id: Some("id".into()),
         gap: None,
         committed: Some(Offset(0)),
+        writer: None,
     })
 }
 

@@ -86,12 +86,16 @@ impl<S: Source, K: Sink> Worker<S, K> {
         fault: ProduceFault,
     ) {
         match fault.kind {
-            FaultKind::Collateral | FaultKind::Missing => {
+            FaultKind::Collateral
+            | FaultKind::Missing
+            | FaultKind::Fenced
+            | FaultKind::Doubtful => {
                 self.delivery_failed(tp, life, last, fault);
             }
             FaultKind::Record(_) | FaultKind::World => {
                 Counters::add(&self.view.counters.refused_batches, 1);
                 if let Some(owned) = self.owned.get_mut(tp).filter(|o| o.life == life) {
+                    owned.fence.spoil();
                     owned.opened.refuse(last);
                     tracing::info!(event = "batch_refused", subject = %self.subject, topic = %tp.topic,
                         partition = tp.partition, last = last.0, detail = fault.detail,

@@ -2,45 +2,54 @@
 //! ([`wire`](crate::wire)), and sends them over connections of its own ([`broker`](crate::broker)).
 //!
 //! - `manner`: sizes, times and codec
-//! - `queue`: what is on its way to one target partition, and in which order
-//! - `target`: a target partition as the threads that enqueue and the one that sends share it
+//! - `queue`: what one writer has on its way to one target partition, and in which order
+//! - `strand`: the same as the threads that enqueue and the one that sends share it
+//! - `target`: a target partition, at which writers take turns
+//! - `writers`: all of a sink's; `known`: those of one topic and thread; `ids`: producer ids for them
 //! - `sender`: batches out, answers in
 //! - `verdict`: what an answer means
 //!
-//! Enqueueing is done by the one thread that owns the source partition, and waits for no broker. The order of a target partition
-//! is that of its queue; a batch that is not taken ends the whole producer, so that nothing can overtake what was behind it
-//! (`engine.md` rule 4). What is sent and not answered when it ends is waited for, unless it is purged.
+//! Enqueueing is done by the one thread that owns the source partition, and waits for no broker. Each source partition has a
+//! *writer* of its own: a producer id with an epoch, which the flow sees to ([`Numbers::OfWriters`]). The order of a writer
+//! at a target partition is that of its queue; a batch that is not taken ends the writer at all of its targets, so that
+//! nothing can overtake what was behind it (`engine.md` rule 4), and touches no other. What is sent and not answered then is
+//! waited for, unless the sink is purged.
 
+mod ids;
+mod known;
 mod manner;
 mod queue;
 mod sender;
+mod strand;
 mod target;
 mod verdict;
+mod writers;
 
 use super::links::Links;
 use crate::broker::address::Address;
 use crate::broker::connection;
-use crate::plane::known::Known;
 use crate::plane::outcomes::Deliver;
-use crate::plane::{ProduceFault, Sink, Token};
+use crate::plane::{Numbers, ProduceFault, Sink, Token, Writer};
 use crate::record::{Record, TopicPartition};
 use crate::wire::codec::Compressor;
 use crate::wire::pass::Whole;
+use known::Known;
 pub use manner::Manner;
 use sender::Sender;
+use std::cell::RefCell;
 use std::sync::Arc;
-use target::{Loss, Target, Targets};
+use strand::Strand;
+use writers::{Loss, Writers};
 
-/// An idempotent producer.
+/// An idempotent producer of many writers.
 pub struct NativeSink {
-    targets: Arc<Targets>,
+    writers: Arc<Writers>,
 }
 
 /// A topic of one sink, for one thread.
 pub struct NativeTopic {
     name: Arc<str>,
-    /// Partitions by number, as far as they were written to.
-    known: Known<Arc<Target>>,
+    known: RefCell<Known>,
 }
 
 impl NativeSink {
@@ -57,12 +66,12 @@ impl NativeSink {
     ) -> Result<Self, String> {
         let compressor = Compressor::new(manner.compression);
         let compressor = compressor.map_err(|error| format!("compression: {error}"))?;
-        let targets = Arc::new(Targets::new(manner.batch_bytes, deliver));
+        let writers = Arc::new(Writers::new(manner.batch_bytes, deliver));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| format!("no thread to produce: {error}"))?;
-        let (shared, manner) = (targets.clone(), manner.clone());
+        let (shared, manner) = (writers.clone(), manner.clone());
         std::thread::Builder::new()
             .name("mirror-produce".into())
             .spawn(move || {
@@ -75,17 +84,18 @@ impl NativeSink {
                 runtime.shutdown_background();
             })
             .map_err(|error| format!("no thread to produce: {error}"))?;
-        Ok(Self { targets })
+        Ok(Self { writers })
     }
 }
 
 impl Sink for NativeSink {
     type Topic = NativeTopic;
+    const NUMBERS: Numbers = Numbers::OfWriters;
 
     fn topic(&self, name: &str) -> Result<NativeTopic, ProduceFault> {
         Ok(NativeTopic {
             name: name.into(),
-            known: Known::default(),
+            known: RefCell::default(),
         })
     }
 
@@ -94,10 +104,11 @@ impl Sink for NativeSink {
         topic: &NativeTopic,
         partition: i32,
         record: &Record<'_>,
+        writer: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
-        topic.with(&self.targets, partition, |target| {
-            self.targets.push(target, record, token)
+        topic.with(&self.writers, partition, writer, |strand| {
+            self.writers.push(strand, record, token)
         })
     }
 
@@ -106,34 +117,50 @@ impl Sink for NativeSink {
         topic: &NativeTopic,
         partition: i32,
         batch: &Whole,
+        writer: Writer,
         first: Token,
     ) -> Result<(), ProduceFault> {
-        topic.with(&self.targets, partition, |target| {
-            self.targets.pass(target, batch, first)
+        topic.with(&self.writers, partition, writer, |strand| {
+            self.writers.pass(strand, batch, first)
         })
     }
 
+    fn fresh_ids(&self, count: usize) -> Result<Vec<i64>, ProduceFault> {
+        let ids = self.writers.ids.take(count);
+        self.writers.wake.notify_one();
+        ids
+    }
+
+    fn retire(&self, id: i64) {
+        self.writers.retire(id);
+    }
+
     fn is_usable(&self) -> bool {
-        self.targets.is_open()
+        self.writers.is_open()
     }
 
     fn purge(&self) {
-        self.targets.end(Loss::All);
+        self.writers.end(Loss::All);
     }
 }
 
 impl NativeTopic {
-    /// Hands something to a partition, which may take nothing any more.
+    /// Hands something to a writer's strand to a partition, which may take nothing any more.
     fn with(
         &self,
-        of: &Targets,
+        of: &Writers,
         partition: i32,
-        hand: impl FnOnce(&Arc<Target>) -> Option<()>,
+        writer: Writer,
+        hand: impl FnOnce(&Arc<Strand>) -> Option<()>,
     ) -> Result<(), ProduceFault> {
-        let look_up = || of.get(TopicPartition::new(self.name.clone(), partition));
-        let handed = self.known.with(partition, look_up, hand);
-        let handed = handed.ok_or_else(|| verdict::worlds(format!("partition {partition}")))?;
-        handed.ok_or_else(verdict::collateral)
+        if partition < 0 || writer.id < 0 {
+            let nobody = format!("partition {partition}, producer id {}", writer.id);
+            return Err(verdict::worlds(nobody));
+        }
+        let look_up = || of.strand(&TopicPartition::new(self.name.clone(), partition), writer);
+        let mut known = self.known.borrow_mut();
+        let strand = known.get(partition, writer, look_up);
+        strand.and_then(hand).ok_or_else(verdict::collateral)
     }
 }
 
@@ -141,7 +168,7 @@ impl Drop for NativeSink {
     /// What is still queued is thrown away: whoever drops a sink has given its records up, and their offsets are not
     /// committed (B069).
     fn drop(&mut self) {
-        self.targets.end(Loss::All);
+        self.writers.end(Loss::All);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is on its way to one target partition.
+//! What one writer has on its way to one target partition, in its order.
 //!
 //! ```text
 //! push → gathered records → numbered batches, at most five sent → acknowledged
@@ -9,15 +9,22 @@
 //! A batch has its sequence numbers from the moment it is sent first, and is sent again as the same bytes: that is how the
 //! broker knows it (KIP-98). Its numbers follow those of the batch before, so that whatever arrives in another order is
 //! refused, and what arrives twice is recognised.
+//!
+//! **The first batch owes a proof** where somebody else may have the same producer id and epoch ([`Claim::Shared`]). What he
+//! wrote under the same numbers the broker would take ours for, and answer with success, without having ours. It marks such
+//! an answer: it names a time ([`Place::time`](crate::broker::message::produce::Place)). So the first batch has arrived only
+//! if no time is named; otherwise, or where it could not be told since its records have no timestamps, nothing is taken
+//! for granted: the writer needs another id ([`FaultKind::Doubtful`](crate::plane::FaultKind)). Of two that have the same
+//! numbers one at most passes, and the other writes nothing behind it.
 
 use crate::native::lent::Lent;
-use crate::plane::Token;
 use crate::plane::outcomes::Tokens;
+use crate::plane::{Claim, Token};
 use crate::record::{Headers, Record};
 use crate::wire::codec::Compressor;
 use crate::wire::header::Stamp;
 use crate::wire::pass::Whole;
-use crate::wire::writer::{Piece, Writer, Written};
+use crate::wire::writer::{self, Piece, Written};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io;
@@ -26,9 +33,10 @@ use std::time::Instant;
 /// How many batches a broker remembers of a producer (KIP-98): what is sent again is recognised as long as it is one of them.
 const REMEMBERED: u64 = 5;
 
-/// What is on its way to one partition.
-#[derive(Debug, Default)]
+/// What one writer has on its way to one partition.
+#[derive(Debug)]
 pub(super) struct Queue {
+    claim: Claim,
     /// Without numbers yet; only the last one takes more.
     gathered: VecDeque<Gathered>,
     /// With numbers, in their order: first those that were sent, then those that wait.
@@ -52,7 +60,7 @@ struct Gathered {
 #[derive(Debug)]
 enum Content {
     /// Records that came one by one.
-    Records(Writer, Vec<Token>),
+    Records(writer::Writer, Vec<Token>),
     /// A batch as it came, with the token of its first record.
     Whole(Whole, Token),
 }
@@ -110,11 +118,50 @@ pub(super) enum Standing {
     Behind,
     /// It is the first.
     First,
-    /// It is not known: its outcome was told before.
-    Unknown,
+}
+
+/// Whether a batch of these numbers is known to be ours where the broker says that it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Nobody else has them, or a batch before it was proven to be.
+    Had,
+    /// The answer has to say so.
+    Owed,
+}
+
+/// A batch that was sent, as it stands when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) standing: Standing,
+    pub(super) maker: Maker,
+    pub(super) proof: Proof,
+}
+
+/// Why a batch is not made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoBatch {
+    /// The codec's words; nothing has changed.
+    #[error("no batch: {0}")]
+    Codec(#[from] io::Error),
+    /// It owes a proof that it could not give.
+    #[error("its records have no timestamps, by which a repeat would be told")]
+    Unprovable,
 }
 
 impl Queue {
+    /// An empty one, of a writer with this claim.
+    pub(super) fn new(claim: Claim) -> Self {
+        Self {
+            claim,
+            gathered: VecDeque::new(),
+            numbered: VecDeque::new(),
+            is_recovering: false,
+            is_known: false,
+            next_sequence: 0,
+            next_batch: 0,
+        }
+    }
+
     /// Gathers a record.
     pub(super) fn push(&mut self, record: &Record<'_>, token: Token, batch_bytes: usize) -> Pushed {
         let piece = piece(record);
@@ -124,7 +171,7 @@ impl Queue {
         };
         if begins {
             self.gathered.push_back(Gathered {
-                content: Content::Records(Writer::default(), Vec::new()),
+                content: Content::Records(writer::Writer::default(), Vec::new()),
                 since: Instant::now(),
             });
         }
@@ -154,14 +201,14 @@ impl Queue {
     /// at `begun` or before.
     ///
     /// # Errors
-    /// The codec's; nothing has changed then.
+    /// Why there is none that may be.
     pub(super) fn next(
         &mut self,
         begun: Instant,
         batch_bytes: usize,
         producer: Stamp,
         compressor: &mut Compressor,
-    ) -> io::Result<Option<Outgoing>> {
+    ) -> Result<Option<Outgoing>, NoBatch> {
         let sent = self.sent();
         if self.is_recovering && sent > 0 {
             return Ok(None);
@@ -204,8 +251,8 @@ impl Queue {
         batch_bytes: usize,
         producer: Stamp,
         compressor: &mut Compressor,
-    ) -> io::Result<bool> {
-        let others = self.gathered.len() > 1;
+    ) -> Result<bool, NoBatch> {
+        let (others, proof) = (self.gathered.len() > 1, self.proof());
         let Some(first) = self.gathered.front_mut() else {
             return Ok(false);
         };
@@ -213,6 +260,9 @@ impl Queue {
         let is_ripe = others || first.is_full(batch_bytes) || first.since <= begun;
         if !is_ripe {
             return Ok(false);
+        }
+        if proof == Proof::Owed && !first.content.has_time() {
+            return Err(NoBatch::Unprovable);
         }
         let stamp = Stamp {
             base_sequence: self.next_sequence,
@@ -264,21 +314,27 @@ impl Queue {
         self.numbered.iter().position(named)
     }
 
-    /// Where a batch that was sent stands.
-    pub(super) fn standing(&self, first_sequence: i32) -> Standing {
-        match self.position(first_sequence) {
-            Some(0) => Standing::First,
-            Some(_) => Standing::Behind,
-            None => Standing::Unknown,
-        }
+    /// What is known of a batch that was sent; `None` if its outcome was told before.
+    pub(super) fn case(&self, first_sequence: i32) -> Option<Case> {
+        let position = self.position(first_sequence)?;
+        Some(Case {
+            standing: match position {
+                0 => Standing::First,
+                _ => Standing::Behind,
+            },
+            maker: match self.numbered[position].tokens {
+                Tokens::Whole { .. } => Maker::Another,
+                Tokens::Each(_) => Maker::Ourselves,
+            },
+            proof: self.proof(),
+        })
     }
 
-    /// Who made a batch that was sent.
-    pub(super) fn maker(&self, first_sequence: i32) -> Maker {
-        let position = self.position(first_sequence);
-        match position.map(|position| &self.numbered[position].tokens) {
-            Some(Tokens::Whole { .. }) => Maker::Another,
-            _ => Maker::Ourselves,
+    /// Whether the broker's word that it has a batch has to be proven. Of a first one nothing is on its way behind it.
+    fn proof(&self) -> Proof {
+        match (self.claim, self.is_known) {
+            (Claim::Shared, false) => Proof::Owed,
+            _ => Proof::Had,
         }
     }
 
@@ -353,6 +409,14 @@ impl Gathered {
 }
 
 impl Content {
+    /// Whether some record has a timestamp.
+    fn has_time(&self) -> bool {
+        match self {
+            Content::Records(records, _) => records.latest().is_some(),
+            Content::Whole(batch, _) => batch.header().latest().is_some(),
+        }
+    }
+
     fn into_tokens(self) -> Tokens {
         match self {
             Content::Records(_, tokens) => Tokens::Each(tokens),

@@ -6,16 +6,23 @@
 //!                                             └────────── again ─────────────┘
 //! ```
 //!
+//! A batch is of one writer, and a request has one batch of a partition: writers of one partition take turns. Producer ids
+//! for writers are asked for beside that.
+//!
 //! A thread of its own, so that nothing but its own target can hold it up.
 
 use super::Manner;
-use super::queue::{Outgoing, Standing};
-use super::target::{Loss, Target, Targets};
-use super::verdict::{Again, Verdict, collateral, missing, refused_by_name, verdict, worlds};
+use super::queue::{NoBatch, Outgoing};
+use super::strand::Strand;
+use super::target::{AGAIN, Target};
+use super::verdict::{
+    Again, Verdict, collateral, doubtful, missing, refused_by_name, verdict, worlds,
+};
+use super::writers::{Loss, Writers};
 use crate::broker::connection::Connection;
 use crate::broker::fault::Fault;
 use crate::broker::message::code::Code;
-use crate::broker::message::produce::{Parcel, Produce, Produced, Receipt, Refusal};
+use crate::broker::message::produce::{Parcel, Place, Produce, Produced, Receipt, Refusal};
 use crate::broker::message::producer_id::{InitProducerId, ProducerId};
 use crate::native::links::Links;
 use crate::native::view::Absence;
@@ -34,6 +41,10 @@ const REQUESTS: usize = 5;
 const REQUEST_BYTES: usize = 8 << 20;
 /// How long a topic may be unknown before its records fail for that (as `topic.metadata.propagation.max.ms`).
 const MISSING: Duration = Duration::from_secs(10);
+/// Producer ids that are asked for at a time.
+const IDS: usize = 64;
+/// Before they are asked for again where the target gives none.
+const IDS_AGAIN: Duration = Duration::from_secs(1);
 /// How long a broker may wait for its replicas.
 const REPLICAS: Duration = Duration::from_secs(10);
 /// How long its answer may take: it is made anew otherwise, and whoever leads by then is asked.
@@ -41,13 +52,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Sends for one sink.
 pub(super) struct Sender {
-    targets: Arc<Targets>,
+    writers: Arc<Writers>,
     links: Links,
     subject: Arc<str>,
     linger: Duration,
     batch_bytes: usize,
     compressor: Compressor,
-    identity: Identity,
+    ids: Asked,
     in_hand: Vec<Arc<Target>>,
     brokers: HashMap<i32, Busy>,
     answers: JoinSet<Answer>,
@@ -55,13 +66,12 @@ pub(super) struct Sender {
     look: Look,
 }
 
-/// Who we are to the brokers.
-#[derive(Clone, Copy)]
-enum Identity {
-    /// Nobody, and it may be asked for from then on.
-    None(Instant),
-    Asked,
-    Known(ProducerId),
+/// Producer ids that are asked for.
+#[derive(Default)]
+struct Asked {
+    under_way: usize,
+    /// None is asked for until then.
+    until: Option<Instant>,
 }
 
 /// What a broker has of us.
@@ -74,7 +84,7 @@ struct Busy {
 
 /// A batch on its way.
 struct Sent {
-    target: Arc<Target>,
+    strand: Arc<Strand>,
     first_sequence: i32,
 }
 
@@ -106,25 +116,25 @@ enum Went {
 /// What a task ends with.
 enum Answer {
     Produced(Peer, Vec<Sent>, Result<Produced, Fault>),
-    Identity(Peer, Result<Result<ProducerId, Code>, Fault>),
+    Id(Peer, Result<Result<ProducerId, Code>, Fault>),
 }
 
 impl Sender {
     pub(super) fn new(
-        targets: Arc<Targets>,
+        writers: Arc<Writers>,
         links: Links,
         subject: Arc<str>,
         manner: &Manner,
         compressor: Compressor,
     ) -> Self {
         Self {
-            targets,
+            writers,
             links,
             subject,
             linger: manner.linger,
             batch_bytes: manner.batch_bytes,
             compressor,
-            identity: Identity::None(Instant::now()),
+            ids: Asked::default(),
             in_hand: Vec::new(),
             brokers: HashMap::new(),
             answers: JoinSet::new(),
@@ -141,22 +151,19 @@ impl Sender {
             }
             self.look = Look::default();
             self.links.step();
-            match self.identity {
-                Identity::Known(producer) => self.send(producer).await,
-                Identity::None(from) => self.introduce(from).await,
-                Identity::Asked => {}
-            }
+            self.ask_for_ids().await;
+            self.send().await;
             self.wait().await;
         }
     }
 
     fn is_over(&self) -> bool {
-        self.targets.is_purged() || (!self.targets.is_open() && self.in_hand.is_empty())
+        self.writers.is_purged() || (!self.writers.is_open() && self.in_hand.is_empty())
     }
 
     fn take_in_hand(&mut self) {
         self.in_hand.retain(|target| !target.let_go());
-        for target in self.targets.take_fresh() {
+        for target in self.writers.take_fresh() {
             self.links.want(&target.partition.topic);
             self.in_hand.push(target);
         }
@@ -175,7 +182,7 @@ impl Sender {
             }
         };
         tokio::select! {
-            () = self.targets.wake.notified() => {}
+            () = self.writers.wake.notified() => {}
             Some(answer) = self.answers.join_next() => self.joined(answer),
             () = self.links.changed() => {}
             () = time => {}
@@ -189,33 +196,39 @@ impl Sender {
         match answer {
             Ok(answer) => self.take(answer),
             // One that panicked will never say what became of its records: all go back.
-            Err(_) => drop(self.targets.end(Loss::All)),
+            Err(_) => self.writers.end(Loss::All),
         }
     }
 
-    /// Asks for a producer's number: any broker gives one.
-    async fn introduce(&mut self, from: Instant) {
-        if from > Instant::now() {
-            return self.look.at(from);
+    /// Asks for producer ids: any broker gives them.
+    async fn ask_for_ids(&mut self) {
+        if let Some(until) = self.ids.until.filter(|until| *until > Instant::now()) {
+            return self.look.at(until);
         }
-        let Some(Ready { peer, .. }) = self.ready().into_values().next() else {
-            return;
-        };
-        self.identity = Identity::Asked;
-        match peer.connection.begin(&InitProducerId, PATIENCE).await {
-            Ok(pending) => {
-                let answer = async move { Answer::Identity(peer, pending.answer().await) };
-                self.answers.spawn(answer);
+        while self.ids.under_way < self.writers.ids.lacking().min(IDS) {
+            let Some((broker, connection)) = self.links.any() else {
+                return;
+            };
+            let peer = Peer { broker, connection };
+            self.ids.under_way += 1;
+            match peer.connection.begin(&InitProducerId, PATIENCE).await {
+                Ok(pending) => {
+                    let answer = async move { Answer::Id(peer, pending.answer().await) };
+                    self.answers.spawn(answer);
+                }
+                Err(fault) => {
+                    self.take(Answer::Id(peer, Err(fault)));
+                    return;
+                }
             }
-            Err(fault) => self.take(Answer::Identity(peer, Err(fault))),
         }
     }
 
     /// Sends what is ripe and may be sent.
-    async fn send(&mut self, producer: ProducerId) {
+    async fn send(&mut self) {
         for (broker, ready) in self.ready() {
             while self.brokers.entry(broker).or_default().requests < REQUESTS {
-                let (sent, batches) = self.gather(&ready.targets, producer);
+                let (sent, batches) = self.gather(&ready.targets);
                 if batches.is_empty() {
                     break;
                 }
@@ -236,19 +249,19 @@ impl Sender {
         let mut ready = BTreeMap::<i32, Ready>::new();
         let mut failed = Vec::new();
         for target in &self.in_hand {
-            let mut state = target.state();
-            if let Some(until) = state.until.filter(|until| *until > now) {
+            let mut turns = target.turns();
+            if let Some(until) = turns.until.filter(|until| *until > now) {
                 self.look.at(until);
                 continue;
             }
             let leader = match self.links.view().leader(&target.partition) {
                 Ok(leader) => leader,
                 Err(absence) => {
-                    match without_leader(absence, &mut state.missing, now) {
+                    match without_leader(absence, &mut turns.missing, now) {
                         Some(fault) => failed.push((target.clone(), fault)),
                         // Leaders are asked for all the time; this is for the end of patience.
                         None => {
-                            if let Some(since) = state.missing {
+                            if let Some(since) = turns.missing {
                                 self.look.at(since + MISSING);
                             }
                         }
@@ -256,8 +269,8 @@ impl Sender {
                     continue;
                 }
             };
-            state.missing = None;
-            drop(state);
+            turns.missing = None;
+            drop(turns);
             if let Some(known) = ready.get_mut(&leader.broker) {
                 known.targets.push(target.clone());
                 continue;
@@ -277,62 +290,89 @@ impl Sender {
             }
         }
         for (target, fault) in failed {
-            self.fail(&target, &fault);
+            let strands: Vec<_> = target.turns().strands.iter().cloned().collect();
+            for strand in strands {
+                self.fail(&strand, &fault);
+            }
         }
         ready
     }
 
     /// One batch of each of these partitions that has one, for one request.
-    fn gather(
-        &mut self,
-        targets: &[Arc<Target>],
-        producer: ProducerId,
-    ) -> (Vec<Sent>, Vec<Outgoing>) {
+    fn gather(&mut self, targets: &[Arc<Target>]) -> (Vec<Sent>, Vec<Outgoing>) {
         let (mut sent, mut batches, mut bytes) = (Vec::new(), Vec::new(), 0);
-        let stamp = Stamp {
-            producer_id: producer.id,
-            producer_epoch: producer.epoch,
-            base_sequence: 0,
-        };
         let now = Instant::now();
-        let begun = now.checked_sub(self.linger).unwrap_or(now);
         for target in targets {
             if bytes >= REQUEST_BYTES {
                 // The rest goes with the next request.
                 self.look.at(now);
                 break;
             }
-            let mut state = target.state();
-            if let Some(until) = state.until.filter(|until| *until > now) {
-                drop(state);
-                self.look.at(until);
-                continue;
-            }
-            let next = state
-                .queue
-                .next(begun, self.batch_bytes, stamp, &mut self.compressor);
-            let oldest = state.queue.oldest();
-            drop(state);
-            match next {
-                Ok(Some(batch)) => {
-                    bytes += batch.bytes.len();
-                    sent.push(Sent {
-                        target: target.clone(),
-                        first_sequence: batch.first_sequence,
-                    });
-                    batches.push(batch);
-                }
-                Ok(None) => {
-                    // What is not ripe yet; what waits for answers is looked at when they come.
-                    let ripens = oldest.map(|since| since + self.linger);
-                    if let Some(moment) = ripens.filter(|moment| *moment > now) {
-                        self.look.at(moment);
-                    }
-                }
-                Err(error) => self.fail(target, &worlds(format!("no batch: {error}"))),
+            if let Some((strand, batch)) = self.turn(target, now) {
+                bytes += batch.bytes.len();
+                sent.push(Sent {
+                    strand,
+                    first_sequence: batch.first_sequence,
+                });
+                batches.push(batch);
             }
         }
         (sent, batches)
+    }
+
+    /// The next batch for a partition, of the first writer in turn that has one.
+    fn turn(&mut self, target: &Target, now: Instant) -> Option<(Arc<Strand>, Outgoing)> {
+        let mut failed = Vec::new();
+        let mut found = None;
+        {
+            let mut turns = target.turns();
+            if let Some(until) = turns.until.filter(|until| *until > now) {
+                self.look.at(until);
+                return None;
+            }
+            for _ in 0..turns.strands.len() {
+                let Some(strand) = turns.strands.pop_front() else {
+                    break;
+                };
+                turns.strands.push_back(strand.clone());
+                match self.next(&strand, now) {
+                    Ok(None) => {}
+                    Ok(Some(batch)) => {
+                        found = Some((strand, batch));
+                        break;
+                    }
+                    Err(fault) => failed.push((strand, fault)),
+                }
+            }
+        }
+        for (strand, fault) in failed {
+            self.fail(&strand, &fault);
+        }
+        found
+    }
+
+    /// The next batch of a strand, if one may be sent.
+    fn next(&mut self, strand: &Strand, now: Instant) -> Result<Option<Outgoing>, ProduceFault> {
+        let writer = strand.pen.writer;
+        let stamp = Stamp {
+            producer_id: writer.id,
+            producer_epoch: writer.epoch,
+            base_sequence: 0,
+        };
+        let begun = now.checked_sub(self.linger).unwrap_or(now);
+        let queue = &mut strand.state().queue;
+        let next = queue.next(begun, self.batch_bytes, stamp, &mut self.compressor);
+        if let Ok(None) = next {
+            // What is not ripe yet; what waits for answers is looked at when they come.
+            let ripens = queue.oldest().map(|since| since + self.linger);
+            if let Some(moment) = ripens.filter(|moment| *moment > now) {
+                self.look.at(moment);
+            }
+        }
+        next.map_err(|none| match none {
+            NoBatch::Codec(_) => worlds(none.to_string()),
+            NoBatch::Unprovable => doubtful(none.to_string()),
+        })
     }
 
     async fn produce(&mut self, peer: Peer, sent: Vec<Sent>, batches: &[Outgoing]) -> Went {
@@ -340,7 +380,7 @@ impl Sender {
             .iter()
             .zip(batches)
             .map(|(sent, batch)| Parcel {
-                partition: sent.target.partition.clone(),
+                partition: sent.strand.target.partition.clone(),
                 batch: &batch.bytes,
             })
             .collect();
@@ -366,11 +406,13 @@ impl Sender {
 
     fn take(&mut self, answer: Answer) {
         match answer {
-            Answer::Identity(peer, Err(fault)) => {
-                self.links.failed(peer.broker, &peer.connection, &fault);
-                self.identity = Identity::None(Instant::now());
+            Answer::Id(peer, answer) => {
+                self.ids.under_way = self.ids.under_way.saturating_sub(1);
+                match answer {
+                    Ok(answer) => self.given(answer),
+                    Err(fault) => self.links.failed(peer.broker, &peer.connection, &fault),
+                }
             }
-            Answer::Identity(_, Ok(answer)) => self.identified(answer),
             Answer::Produced(peer, sent, produced) => {
                 let busy = self.brokers.entry(peer.broker).or_default();
                 busy.requests = busy.requests.saturating_sub(1);
@@ -382,22 +424,18 @@ impl Sender {
         }
     }
 
-    fn identified(&mut self, answer: Result<ProducerId, Code>) {
-        match answer {
-            Ok(producer) => self.identity = Identity::Known(producer),
-            Err(code) if is_passing(code) => {
-                let later = Instant::now() + super::target::AGAIN.first;
-                self.identity = Identity::None(later);
-                self.look.at(later);
-            }
+    fn given(&mut self, answer: Result<ProducerId, Code>) {
+        let pause = match answer {
+            Ok(producer) => return self.writers.ids.add(producer.id),
+            Err(code) if is_passing(code) => AGAIN.first,
             Err(code) => {
-                let fault = worlds(format!("no producer id: {code}"));
-                for target in self.in_hand.clone() {
-                    self.targets.fail(&target, &fault);
-                }
-                self.die(&fault);
+                self.writers
+                    .ids
+                    .refuse(worlds(format!("no producer id: {code}")));
+                IDS_AGAIN
             }
-        }
+        };
+        self.ids.until = Some(Instant::now() + pause);
     }
 
     fn produced(&mut self, broker: i32, sent: Vec<Sent>, produced: Produced) {
@@ -408,90 +446,92 @@ impl Sender {
         let mut receipts: HashMap<_, _> = produced
             .partitions
             .into_iter()
-            .map(|Receipt { partition, base }| (partition, base))
+            .map(|Receipt { partition, taken }| (partition, taken))
             .collect();
         let mut arrived = Outcomes::default();
         for Sent {
-            target,
+            strand,
             first_sequence,
         } in sent
         {
-            match receipts.remove(&target.partition) {
-                Some(answer) => self.answered(&target, first_sequence, answer, &mut arrived),
-                None => self.again(&target, first_sequence),
+            match receipts.remove(&strand.target.partition) {
+                Some(answer) => self.answered(&strand, first_sequence, answer, &mut arrived),
+                None => self.again(&strand, first_sequence),
             }
         }
-        self.targets.tell(arrived);
+        self.writers.tell(arrived);
     }
 
     /// The connection ended before the answer: nobody knows what arrived. The broker does, by the numbers.
     fn cut_off(&mut self, peer: &Peer, sent: &[Sent], fault: &Fault) {
         self.links.failed(peer.broker, &peer.connection, fault);
         for sent in sent {
-            self.again(&sent.target, sent.first_sequence);
+            self.again(&sent.strand, sent.first_sequence);
         }
     }
 
     fn answered(
         &mut self,
-        target: &Arc<Target>,
+        strand: &Arc<Strand>,
         first_sequence: i32,
-        answer: Result<i64, Refusal>,
+        answer: Result<Place, Refusal>,
         arrived: &mut Outcomes,
     ) {
-        let (standing, maker) = {
-            let queue = &target.state().queue;
-            (queue.standing(first_sequence), queue.maker(first_sequence))
-        };
-        // Thrown away while it was on its way.
-        if standing == Standing::Unknown {
+        // It was thrown away while it was on its way.
+        let Some(case) = strand.state().queue.case(first_sequence) else {
             return;
-        }
-        match verdict(answer, standing, maker) {
+        };
+        match verdict(answer, case) {
             Verdict::Arrived => {
-                if let Some(tokens) = target.arrived(first_sequence) {
+                strand.target.arrived();
+                if let Some(tokens) = strand.state().queue.acknowledge(first_sequence) {
                     arrived.arrive(&tokens);
                 }
             }
             Verdict::Again(why) => {
-                self.again(target, first_sequence);
+                self.again(strand, first_sequence);
                 match why {
                     Again::Later => {}
                     Again::Elsewhere => self.links.refresh(),
                     Again::IfItExists => {
-                        target.state().queue.be_unknown();
+                        strand.state().queue.be_unknown();
                         self.links.refresh();
                     }
                 }
             }
             Verdict::Refused { fault, records } => {
-                let tokens = target.state().queue.settle(first_sequence);
-                self.targets.tell(blame(tokens, &fault, &records));
-                self.die(&fault);
+                let tokens = strand.state().queue.settle(first_sequence);
+                // Closed first: whoever hears of it finds that nothing follows.
+                let was_open = self.writers.close(&strand.pen);
+                self.writers.tell(blame(tokens, &fault, &records));
+                self.say(strand, was_open, &fault);
             }
         }
     }
 
-    /// Once more, unless the sink takes nothing more: then nobody waits for it in its order.
-    fn again(&mut self, target: &Arc<Target>, first_sequence: i32) {
-        if self.targets.is_open() {
-            return target.again(first_sequence);
+    /// Once more, unless its writer writes nothing more: then nobody waits for it in its order.
+    fn again(&mut self, strand: &Strand, first_sequence: i32) {
+        if self.writers.is_open() && strand.pen.is_open() {
+            strand.state().queue.again(first_sequence);
+            return strand.target.again();
         }
-        let tokens = target.state().queue.settle(first_sequence);
-        self.targets.tell(blame(tokens, &collateral(), &[]));
+        let tokens = strand.state().queue.settle(first_sequence);
+        self.writers.tell(blame(tokens, &collateral(), &[]));
     }
 
-    fn fail(&mut self, target: &Target, fault: &ProduceFault) {
-        self.targets.fail(target, fault);
-        self.die(fault);
+    fn fail(&mut self, strand: &Strand, fault: &ProduceFault) {
+        let was_open = self.writers.fail(strand, fault);
+        self.say(strand, was_open, fault);
     }
 
     /// A batch that is not taken leaves a gap in the numbers, and its records a gap in the order: whatever is behind it
-    /// goes back to where it came from, and another producer begins.
-    fn die(&mut self, fault: &ProduceFault) {
-        if self.targets.end(Loss::Unsent) {
-            tracing::warn!(event = "producer_fatal", subject = %self.subject, detail = fault.detail,
-                "the producer is replaced; partitions with records in it go back to their watermark");
+    /// goes back to where it came from, and is written with a higher epoch.
+    fn say(&self, strand: &Strand, was_open: bool, fault: &ProduceFault) {
+        if was_open {
+            let (writer, at) = (strand.pen.writer, &strand.target.partition);
+            tracing::warn!(event = "writer_ended", subject = %self.subject, producer_id = writer.id, epoch = writer.epoch,
+                topic = %at.topic, partition = at.partition, detail = fault.detail,
+                "a batch is not taken; its source partition goes back to its watermark");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What the answer to a batch means (`engine.md` rule 4). The table of librdkafka's plane in the
 //! protocol's codes, with what that client does by itself.
 
-use super::queue::{Maker, Standing};
+use super::queue::{Case, Maker, Proof, Standing};
 use crate::broker::message::code::Code;
-use crate::broker::message::produce::Refusal;
+use crate::broker::message::produce::{Place, Refusal};
 use crate::handler::FailureCode;
 use crate::plane::{FaultKind, ProduceFault};
 
@@ -36,30 +36,39 @@ pub(super) enum Again {
 }
 
 /// Reads an answer.
-pub(super) fn verdict(answer: Result<i64, Refusal>, standing: Standing, maker: Maker) -> Verdict {
+pub(super) fn verdict(answer: Result<Place, Refusal>, of: Case) -> Verdict {
     match answer {
+        // It was there before: whose it is nobody knows.
+        Ok(place) if of.proof == Proof::Owed && place.time.is_some() => Verdict::Refused {
+            fault: doubtful("the target has a batch of these numbers from before".to_owned()),
+            records: Vec::new(),
+        },
         Ok(_) => Verdict::Arrived,
-        Err(refusal) => refused(refusal, standing, maker),
+        Err(refusal) => refused(refusal, of),
     }
 }
 
-fn refused(refusal: Refusal, standing: Standing, maker: Maker) -> Verdict {
+fn refused(refusal: Refusal, of: Case) -> Verdict {
     let records = refusal.records.iter().map(|(number, _)| *number).collect();
     let kind = match refusal.code.0 {
         // It was taken before; the answer was lost.
-        46 => return Verdict::Arrived,
+        46 if of.proof == Proof::Had => return Verdict::Arrived,
         // It may be new, or gone: the view says so before long.
         3 => return Verdict::Again(Again::IfItExists),
         // The leader moved, or is about to; a disk of it failed.
         5 | 6 | 8 | 9 | 56 | 74 | 75 => return Verdict::Again(Again::Elsewhere),
         // What is inside may be damaged from the beginning: it is looked at.
-        2 if maker == Maker::Another => FaultKind::Record(FailureCode::InvalidRecord),
+        2 if of.maker == Maker::Another => FaultKind::Record(FailureCode::InvalidRecord),
         // A bit fell over on the way; the replicas are late, or too few.
         2 | 7 | 19 | 20 => return Verdict::Again(Again::Later),
         // What is before it has not arrived: it is sent first.
-        45 if standing == Standing::Behind => return Verdict::Again(Again::Later),
-        // The broker has forgotten the producer, or another one has its number: nothing is known against the records.
-        45 | 47 | 59 | 90 => FaultKind::Collateral,
+        45 if of.standing == Standing::Behind => return Verdict::Again(Again::Later),
+        // Somebody else has written under these numbers.
+        45 | 46 | 59 if of.proof == Proof::Owed => FaultKind::Doubtful,
+        // The broker has forgotten the producer: nothing is known against the records.
+        45 | 59 => FaultKind::Collateral,
+        // Somebody else has gone on from here.
+        47 | 90 => FaultKind::Fenced,
         10 | 18 => FaultKind::Record(FailureCode::RecordTooLarge),
         87 => FaultKind::Record(FailureCode::InvalidRecord),
         32 => FaultKind::Record(FailureCode::InvalidTimestamp),
@@ -100,11 +109,19 @@ pub(super) fn missing(code: Code) -> ProduceFault {
     }
 }
 
+/// What becomes of records of which nobody knows whether they are there.
+pub(super) fn doubtful(detail: String) -> ProduceFault {
+    ProduceFault {
+        kind: FaultKind::Doubtful,
+        detail,
+    }
+}
+
 /// What becomes of records that went down with others, or are thrown away.
 pub(super) fn collateral() -> ProduceFault {
     ProduceFault {
         kind: FaultKind::Collateral,
-        detail: "its producer has ended".to_owned(),
+        detail: "its writer writes nothing more".to_owned(),
     }
 }
 

@@ -30,7 +30,7 @@ use crate::flow::listener::Announcer;
 use crate::flow::scout::{Finding, Inquiry};
 use crate::flow::sinks::Sinks;
 use crate::flow::stage::{ByHand, Stage};
-use crate::flow::target::{Ask, TargetTopic, TargetView};
+use crate::flow::target::{Ask, TargetTopic, TargetView, Times};
 use crate::flow::verifier::Verify;
 use crate::flow::{Control, NewSettings, Taken};
 use crate::observe::{FlowView, Reason};
@@ -62,6 +62,7 @@ const LARGEST: u64 = 240;
 const TARGET: TargetTopic = TargetTopic {
     partitions: 4,
     record_bytes: 1 << 20,
+    times: Times::OfRecords,
 };
 
 /// Whether the flow's start is behind it when the simulation begins.

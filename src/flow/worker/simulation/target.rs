@@ -333,6 +333,7 @@ impl Sink for FakeSink {
         chain: &Option<u32>,
         _: i32,
         record: &Record<'_>,
+        _: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
         GATEKEEPER.with_borrow(|keeper| {
