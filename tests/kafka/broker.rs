@@ -12,7 +12,7 @@ use mirror::broker::message::code::Code;
 use mirror::broker::message::fetch::{Fetch, Fetched, Portion, Session, Want};
 use mirror::broker::message::leader_epoch::OffsetForLeaderEpoch;
 use mirror::broker::message::metadata::{Leader, Metadata};
-use mirror::broker::message::produce::{Parcel, Produce};
+use mirror::broker::message::produce::{Parcel, Place, Produce};
 use mirror::broker::message::producer_id::{InitProducerId, ProducerId};
 use mirror::broker::security::{Credentials, Login, Mechanism, Security};
 use mirror::config::secret::Secret;
@@ -174,7 +174,11 @@ async fn producer_id(connection: &Connection) -> ProducerId {
     timeout(PATIENCE, asking).await.expect("an id in time")
 }
 
-async fn produce(connection: &Connection, to: &TopicPartition, batch: &[u8]) -> Result<i64, Code> {
+async fn produce(
+    connection: &Connection,
+    to: &TopicPartition,
+    batch: &[u8],
+) -> Result<Place, Code> {
     let parcel = Parcel {
         partition: to.clone(),
         batch,
@@ -218,11 +222,12 @@ async fn write_and_be_fenced(source: &str) {
     assert_ne!(producer_id(&connection).await.id, first.id);
 
     let two = batch(&["a", "b"], first, 0);
-    assert_eq!(produce(&connection, &to, &two).await, Ok(0));
+    let there = |base, time| Ok(Place { base, time });
+    assert_eq!(produce(&connection, &to, &two).await, there(0, None));
     assert_eq!(
         produce(&connection, &to, &two).await,
-        Ok(0),
-        "once more: as before"
+        there(0, Some(1000)),
+        "once more: as before, and it says so by the records' time"
     );
     let gap = batch(&["z"], first, 5);
     assert_eq!(
@@ -234,7 +239,7 @@ async fn write_and_be_fenced(source: &str) {
         ..first
     };
     let three = batch(&["c"], next, 0);
-    assert_eq!(produce(&connection, &to, &three).await, Ok(2));
+    assert_eq!(produce(&connection, &to, &three).await, there(2, None));
     let late = batch(&["late"], first, 2);
     assert_eq!(
         produce(&connection, &to, &late).await,

@@ -498,7 +498,7 @@ mod tests {
         let (one, other) = (Arc::default(), Arc::default());
         let mut fence = with_new_id(9);
         commit(&mut fence);
-        let mut epoch = |fence: &mut Fence<Forgetful>, on| fence.writer(on).map(|w| w.epoch);
+        let epoch = |fence: &mut Fence<Forgetful>, on| fence.writer(on).map(|w| w.epoch);
         assert_eq!(epoch(&mut fence, &one), Some(0));
         fence.settle();
         assert_eq!(epoch(&mut fence, &one), Some(0), "everything has arrived");
