@@ -419,15 +419,14 @@ pub enum Outcome {
 pub trait Sink: Send + Sync + 'static {
     /// A topic looked up once, for many records.
     type Topic: Send;
-    /// Whether records come with the writer that they are of.
-    const NUMBERS: Numbers = Numbers::OfPlane;
 
     /// Looks a topic up.
     ///
     /// # Errors
     /// A name that cannot be a topic's.
     fn topic(&self, name: &str) -> Result<Self::Topic, ProduceFault>;
-    /// Enqueues one record. Its outcome follows exactly once, if and only if this is `Ok`.
+    /// Enqueues one record of this writer; a plane that numbers by itself does not look at who it is. Its outcome follows
+    /// exactly once, if and only if this is `Ok`.
     ///
     /// # Errors
     /// Why it was not taken.

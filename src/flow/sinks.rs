@@ -2,7 +2,7 @@
 //! one while it has records in flight; and one quarantine producer a worker, so that the retries of
 //! a bad record never take the flow's own handle down with them (`engine.md` rule 4).
 
-use crate::plane::Sink;
+use crate::plane::{Numbers, Sink};
 use crate::record::TopicPartition;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,16 +22,23 @@ pub(crate) enum Purpose {
 
 /// The producers of a flow.
 pub(crate) struct Sinks<K> {
+    numbers: Numbers,
     make: MakeSink<K>,
     slots: Vec<Mutex<Option<Arc<K>>>>,
 }
 
 impl<K: Sink> Sinks<K> {
-    pub(crate) fn new(count: usize, make: MakeSink<K>) -> Self {
+    pub(crate) fn new(count: usize, numbers: Numbers, make: MakeSink<K>) -> Self {
         Self {
+            numbers,
             make,
             slots: (0..count.max(1)).map(|_| Mutex::new(None)).collect(),
         }
+    }
+
+    /// Whose business the numbers of what they write are.
+    pub(crate) fn numbers(&self) -> Numbers {
+        self.numbers
     }
 
     /// The producer for a partition that has nothing in flight; made when there is none, or when

@@ -26,7 +26,7 @@ use crate::observe::{FlowView, Reason, State};
 use crate::partition::Policy;
 use crate::plan::Fingerprint;
 use crate::plane::outcomes::Deliver;
-use crate::plane::{Sink, Source};
+use crate::plane::{Numbers, Sink, Source};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -366,7 +366,7 @@ impl Parts {
             let config = settings::producer(&spec.target, spec.route.discovery_interval, batching);
             Producer::new(&config, subject.clone(), deliver.clone())
         };
-        self.slots(Box::new(make))
+        self.slots(Numbers::OfPlane, Box::new(make))
     }
 
     /// The same, of the native plane.
@@ -391,12 +391,12 @@ impl Parts {
                 deliver.clone(),
             )
         };
-        Ok(self.slots(Box::new(make)))
+        Ok(self.slots(Numbers::OfWriters, Box::new(make)))
     }
 
-    fn slots<K: Sink>(&self, make: MakeSink<K>) -> Arc<Sinks<K>> {
+    fn slots<K: Sink>(&self, numbers: Numbers, make: MakeSink<K>) -> Arc<Sinks<K>> {
         let count = self.spec.route.threads.producers.get();
-        Arc::new(Sinks::new(count, make))
+        Arc::new(Sinks::new(count, numbers, make))
     }
 
     fn lane<K: Sink>(&self, seat: &Seat) -> Result<Lane<K>, String> {

@@ -299,7 +299,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
         }
         owned.tracker = Tracker::new(position.offset);
         owned.committed = position.committed;
-        owned.fence = Fence::read(K::NUMBERS, position.writer);
+        owned.fence = Fence::read(self.sinks.numbers(), position.writer);
         if let Some(left) = self.left_behind.remove(tp) {
             owned.arrived_to = Offset(left.next);
         }

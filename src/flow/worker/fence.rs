@@ -412,7 +412,6 @@ mod tests {
 
     impl Sink for Forgetful {
         type Topic = ();
-        const NUMBERS: Numbers = Numbers::OfWriters;
 
         fn topic(&self, _: &str) -> Result<(), ProduceFault> {
             Ok(())

@@ -5,6 +5,7 @@ use super::{Note, Worker, WorkerExit, WorkerParts};
 use crate::config::spec::*;
 use crate::flow::lane::{Lane, LaneSpec, Lease};
 use crate::flow::listener::Announcer;
+use crate::flow::position::{CommitMetadata, WriterMark};
 use crate::flow::scout::{Finding, Inquiry, Position, Resolution, TopicIdentity};
 use crate::flow::sinks::Sinks;
 use crate::flow::stage::Stage;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+mod fenced;
 mod whole;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -112,9 +114,27 @@ struct World {
     purges: Purges,
     /// The source topic's id, as it is when it is asked.
     topic_id: String,
+    /// Who writes for every partition, as stands beside its offset.
+    mark: Option<WriterMark>,
+    /// Commits are refused.
+    refuses_commits: bool,
+    /// The last producer id that was given.
+    last_id: i64,
+    /// The writer of each partition, as often as it was another one.
+    writers: BTreeMap<i32, Vec<Writer>>,
 }
 
 impl World {
+    /// Something of a partition is enqueued by this writer.
+    fn note_writer(&mut self, partition: i32, writer: Writer) {
+        let of_it = self.writers.entry(partition).or_default();
+        if of_it.last() != Some(&writer) {
+            of_it.push(writer);
+            let Writer { id, epoch, .. } = writer;
+            self.story.push(format!("{partition} by {id}.{epoch}"));
+        }
+    }
+
     /// A batch that passes has arrived.
     fn arrive(&mut self, (partition, offset, count, first): Held) -> Outcome {
         let arrived = self.arrived.entry(partition).or_default();
@@ -248,10 +268,23 @@ impl Source for FakeSource {
     }
     fn commit(&mut self, entries: &[CommitEntry], id: u64) -> Result<(), String> {
         self.0.with(|w| {
+            if w.refuses_commits {
+                w.commit_answers.push_back(CommitAnswer {
+                    id,
+                    results: Vec::new(),
+                    error: Some("refused".into()),
+                });
+                return;
+            }
             for e in entries {
                 w.committed.insert(e.partition.partition, e.offset.0);
                 w.story
                     .push(format!("commit {}@{}", e.partition.partition, e.offset));
+                let metadata = CommitMetadata::decode(e.metadata.as_bytes());
+                if let Some(mark) = metadata.writer {
+                    w.story
+                        .push(format!("{} claims {mark}", e.partition.partition));
+                }
             }
             let results = entries
                 .iter()
@@ -287,10 +320,11 @@ impl Sink for FakeSink {
         (): &(),
         _: i32,
         record: &Record<'_>,
-        _: Writer,
+        writer: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
         let (partition, offset) = (record.origin.partition, record.origin.offset);
+        self.0.with(|w| w.note_writer(partition, writer));
         let fault = |kind| ProduceFault {
             kind,
             detail: "scripted".into(),
@@ -322,9 +356,10 @@ impl Sink for FakeSink {
         (): &(),
         partition: i32,
         batch: &Whole,
-        _: Writer,
+        writer: Writer,
         first: Token,
     ) -> Result<(), ProduceFault> {
+        self.0.with(|w| w.note_writer(partition, writer));
         let (offset, count) = (batch.header().base_offset, batch.count());
         let fault = |kind| ProduceFault {
             kind,
@@ -351,6 +386,13 @@ impl Sink for FakeSink {
     }
     fn is_usable(&self) -> bool {
         true
+    }
+    fn fresh_ids(&self, count: usize) -> Result<Vec<i64>, ProduceFault> {
+        let next = |w: &mut World| {
+            w.last_id += 1;
+            w.last_id
+        };
+        Ok((0..count).map(|_| self.0.with(next)).collect())
     }
     fn purge(&self) {
         let given_up = self.0.with(|w| {
@@ -393,12 +435,14 @@ fn stand_with(
     handler_threads: usize,
     judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
 ) -> Stand {
-    stand_of(flow_spec(chain, on_error), handler_threads, judge)
+    let spec = flow_spec(chain, on_error);
+    stand_of(spec, handler_threads, Numbers::OfPlane, judge)
 }
 
 fn stand_of(
     spec: FlowSpec,
     handler_threads: usize,
+    numbers: Numbers,
     judge: impl FnMut(i32, i64) -> Fate + Send + 'static,
 ) -> Stand {
     let (inbox, notes) = unbounded();
@@ -420,6 +464,10 @@ fn stand_of(
         purged: false,
         purges: Purges::Silently,
         topic_id: "id".into(),
+        mark: None,
+        refuses_commits: false,
+        last_id: 0,
+        writers: BTreeMap::new(),
     };
     let shared = Shared {
         world: Arc::new((Mutex::new(world), Condvar::new())),
@@ -470,7 +518,11 @@ fn stand_of(
         verifier,
         keeper: unbounded().0,
         targets: targets.clone(),
-        sinks: Arc::new(Sinks::new(1, Box::new(move |_| Ok(FakeSink(made.clone()))))),
+        sinks: Arc::new(Sinks::new(
+            1,
+            numbers,
+            Box::new(move |_| Ok(FakeSink(made.clone()))),
+        )),
         stage,
         isolation_lane: lane(),
         lease: lease.clone(),
@@ -491,11 +543,14 @@ fn stand_of(
 fn answer_inquiries(inquiries: Receiver<Inquiry>, shared: Shared) {
     std::thread::spawn(move || {
         for inquiry in inquiries {
-            let now = shared.with(|w| w.topic_id.clone());
+            let (now, mark) = shared.with(|w| (w.topic_id.clone(), w.mark));
             let finding = match inquiry {
                 Inquiry::Resolve { id, partitions, .. } => Finding::Resolved {
                     id,
-                    resolved: partitions.into_iter().map(|tp| (tp, start(&now))).collect(),
+                    resolved: partitions
+                        .into_iter()
+                        .map(|tp| (tp, start(&now, mark)))
+                        .collect(),
                 },
                 Inquiry::Recheck { .. } | Inquiry::Change(_) | Inquiry::Stop => continue,
             };
@@ -520,7 +575,7 @@ fn answer_questions(questions: Receiver<Verify>, shared: Shared) {
     });
 }
 
-fn start(topic_id: &str) -> Resolution {
+fn start(topic_id: &str, writer: Option<WriterMark>) -> Resolution {
     if topic_id != "id" {
         return Resolution::Halt {
             reason: Reason::TopicReplaced {
@@ -535,7 +590,7 @@ fn start(topic_id: &str) -> Resolution {
         topic_id: Some("id".into()),
         gap: None,
         committed: Some(Offset(0)),
-        writer: None,
+        writer,
     })
 }
 

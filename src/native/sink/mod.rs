@@ -10,7 +10,7 @@
 //! - `verdict`: what an answer means
 //!
 //! Enqueueing is done by the one thread that owns the source partition, and waits for no broker. Each source partition has a
-//! *writer* of its own: a producer id with an epoch, which the flow sees to ([`Numbers::OfWriters`]). The order of a writer
+//! *writer* of its own: a producer id with an epoch, which the flow sees to ([`Numbers::OfWriters`](crate::plane::Numbers)). The order of a writer
 //! at a target partition is that of its queue; a batch that is not taken ends the writer at all of its targets, so that
 //! nothing can overtake what was behind it (`engine.md` rule 4), and touches no other. What is sent and not answered then is
 //! waited for, unless the sink is purged.
@@ -29,7 +29,7 @@ use super::links::Links;
 use crate::broker::address::Address;
 use crate::broker::connection;
 use crate::plane::outcomes::Deliver;
-use crate::plane::{Numbers, ProduceFault, Sink, Token, Writer};
+use crate::plane::{ProduceFault, Sink, Token, Writer};
 use crate::record::{Record, TopicPartition};
 use crate::wire::codec::Compressor;
 use crate::wire::pass::Whole;
@@ -90,7 +90,6 @@ impl NativeSink {
 
 impl Sink for NativeSink {
     type Topic = NativeTopic;
-    const NUMBERS: Numbers = Numbers::OfWriters;
 
     fn topic(&self, name: &str) -> Result<NativeTopic, ProduceFault> {
         Ok(NativeTopic {

@@ -4,11 +4,12 @@
 //! that is let on record by record. Every step is chosen by the property test, and shrinks.
 //!
 //! [`world`] holds each thing that the worker does against the invariants (I1 to I3, nothing lost, order of
-//! first enqueue, settings, gaps). At the end the world is calm, and everything must have arrived and be committed.
+//! first enqueue, settings, gaps), [`fence`] who writes at the target. At the end the world is calm, and everything must have arrived and be committed.
 //! [`rare`] counts what a run has met.
 
 mod answers;
 mod ending;
+mod fence;
 mod hand;
 mod log;
 mod orders;
@@ -35,7 +36,7 @@ use crate::flow::verifier::Verify;
 use crate::flow::{Control, NewSettings, Taken};
 use crate::observe::{FlowView, Reason};
 use crate::partition::{OnFewer, Policy, PolicySpec};
-use crate::plane::{FetchEvent, Outcome};
+use crate::plane::{FetchEvent, Numbers, Outcome};
 use crate::seen::{self, Seen};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use hand::Hand;
@@ -128,7 +129,11 @@ impl Running {
             verifier,
             keeper,
             targets: targets.clone(),
-            sinks: Arc::new(Sinks::new(2, Box::new(move |_| Ok(FakeSink::new(&made))))),
+            sinks: Arc::new(Sinks::new(
+                2,
+                shared.with(|w| w.fences.numbers),
+                Box::new(move |_| Ok(FakeSink::new(&made))),
+            )),
             stage,
             isolation_lane: lane(),
             lease: lease.clone(),
@@ -161,8 +166,8 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn new(first: Settings, lanes: Lanes, start: Start) -> Self {
-        let shared = Shared::new(World::new(first, start));
+    fn new(first: Settings, lanes: Lanes, numbers: Numbers, start: Start) -> Self {
+        let shared = Shared::new(World::new(first, numbers, start));
         let targets = Arc::new(TargetView::with(&[(DEAD, TARGET)]));
         targets.add(&first.topic(), TARGET);
         Self {
@@ -426,8 +431,14 @@ impl World {
     }
 }
 
-fn simulate(first: Settings, lanes: Lanes, start: Start, steps: &[Step]) -> Seen<Rare> {
-    let mut simulation = Simulation::new(first, lanes, start);
+fn simulate(
+    first: Settings,
+    lanes: Lanes,
+    numbers: Numbers,
+    start: Start,
+    steps: &[Step],
+) -> Seen<Rare> {
+    let mut simulation = Simulation::new(first, lanes, numbers, start);
     let told = Told(simulation.shared.clone());
     tracing::subscriber::with_default(told, || {
         steps.iter().for_each(|step| simulation.take(step));
@@ -438,15 +449,17 @@ fn simulate(first: Settings, lanes: Lanes, start: Start, steps: &[Step]) -> Seen
 /// Whatever happens, and however much of what is rare.
 fn prove(lanes: Lanes) {
     let start = prop_oneof![Just(Start::Ahead), Just(Start::Behind)];
-    let all = (step::on_error(), step::on_gap(), start, step::steps());
+    let numbers = prop_oneof![1 => Just(Numbers::OfPlane), 2 => Just(Numbers::OfWriters)];
+    let settings = (step::on_error(), step::on_gap());
+    let all = (settings, numbers, start, step::steps());
     let must_meet: Vec<Rare> = Rare::possible(lanes).collect();
     seen::prove(
         file!(),
         &all,
         &must_meet,
-        |(on_error, on_gap, start, steps)| {
+        |((on_error, on_gap), numbers, start, steps)| {
             let first = Settings::first(on_error, on_gap);
-            simulate(first, lanes, start, &steps)
+            simulate(first, lanes, numbers, start, &steps)
         },
     );
 }

@@ -7,7 +7,7 @@ use super::target::Answer;
 use super::world::CommitFate;
 use super::{BATCH, Lanes, Start, simulate};
 use crate::config::spec::{OnError, OnGap};
-use crate::plane::FaultKind;
+use crate::plane::{FaultKind, Numbers};
 
 const WRITE: Step = Step::Write {
     partition: 0,
@@ -29,7 +29,9 @@ fn simulate_then(lanes: Lanes, steps: impl IntoIterator<Item = Step>) {
         .chain(steps)
         .collect();
     let first = Settings::first(OnError::Skip, OnGap::Stop);
-    simulate(first, lanes, Start::Behind, &steps);
+    for numbers in [Numbers::OfPlane, Numbers::OfWriters] {
+        simulate(first, lanes, numbers, Start::Behind, &steps);
+    }
 }
 
 #[test]

@@ -84,6 +84,10 @@ situations! {
         BeyondLatest,
         /// The process is killed with records in flight.
         KillInFlight,
+        /// A record arrives that somebody else has written on from.
+        ZombieFenced,
+        /// A record arrives under an epoch that is somebody else's as well.
+        EpochTwice,
     }
 }
 

@@ -30,7 +30,26 @@ pub(super) fn all_placed() -> Vec<Step> {
     // The flow's start, if it is still ahead.
     steps.extend([Step::Tick, Step::Commit(CommitFate::Taken), Step::Serve]);
     steps.extend(looks());
+    // Ids for all writers, and then their claims.
+    steps.push(Step::Tick);
+    steps.extend(claims());
     steps
+}
+
+/// Whoever may not write before a commit gets it.
+fn claims() -> Vec<Step> {
+    vec![
+        Step::Tick,
+        Step::VerifierTells(Word::True),
+        Step::ReadInbox,
+        Step::Commit(CommitFate::Taken),
+        Step::Serve,
+        Step::Tick,
+        Step::VerifierTells(Word::True),
+        Step::ReadInbox,
+        Step::Commit(CommitFate::Taken),
+        Step::Serve,
+    ]
 }
 
 fn looks() -> Vec<Step> {
@@ -181,7 +200,7 @@ fn known_order() -> impl Strategy<Value = Vec<Step>> {
     let anew = vec![Step::DeleteTopic, Step::CreateTopic];
     let order = prop_oneof![
         // A commit lands late, and is answered when nobody waits any more.
-        Just([committing(), revoked(), over, lands()].concat()).boxed(),
+        Just([committing(), revoked(), over.clone(), lands()].concat()).boxed(),
         // A producer dies in a revoke, a session ends in a commit.
         dies.prop_map(|dies| [revoked(), dies, reported()].concat())
             .boxed(),
@@ -211,13 +230,17 @@ fn known_order() -> impl Strategy<Value = Vec<Step>> {
         // Partitions are taken while suspects go one by one, and the session ends before they have gone.
         Just([isolated(), revoked()].concat()).boxed(),
         Just([revoked(), lost(), reported()].concat()).boxed(),
+        // Somebody else has gone on when what is in flight arrives.
+        Just([confirmed(), flowing(0), zombie(), confirmed(), lost()].concat()).boxed(),
+        // A commit lands late, and says less than was claimed since.
+        Just([committing(), revoked(), over.clone(), set_back()].concat()).boxed(),
     ];
     let is_cut = prop_oneof![Just(Side::Behind), Just(Side::Beyond)];
     let gap =
         (partition(), on_gap(), is_cut).prop_map(|(p, on_gap, side)| out_of_range(p, on_gap, side));
     let hardly_here = || vec![Step::Assign(0xff), Step::Serve];
     prop_oneof![
-        15 => order.prop_map(|order| [fresh(), placed(0), order].concat()),
+        17 => order.prop_map(|order| [fresh(), placed(0), order].concat()),
         8 => gap,
         1 => Just([fresh(), hardly_here(), revoked()].concat()),
     ]
@@ -228,6 +251,25 @@ fn known_order() -> impl Strategy<Value = Vec<Step>> {
 enum Side {
     Behind,
     Beyond,
+}
+
+/// The session is over, of which nobody has heard here, and somebody else copies.
+fn zombie() -> Vec<Step> {
+    let copies = Step::CopyElsewhere {
+        partition: 0,
+        count: 1,
+    };
+    vec![Step::LaneGoesOn(8), Step::ReadInbox, Step::Lose, copies]
+}
+
+/// Somebody else copies, and a commit from before that lands over his.
+fn set_back() -> Vec<Step> {
+    let copies = Step::CopyElsewhere {
+        partition: 0,
+        count: 1,
+    };
+    let lands = vec![copies, Step::Commit(CommitFate::Taken), Step::Serve];
+    [lands, all_placed(), flowing(0), confirmed()].concat()
 }
 
 /// Records of the new topic, at the position in the former.

@@ -180,6 +180,14 @@ impl World {
             return;
         }
         let next: Vec<usize> = log.at.range(committed.offset..).map(|(_, n)| *n).collect();
+        if next.is_empty() || count == 0 {
+            return;
+        }
+        let committed = Committed {
+            metadata: self.write_elsewhere(partition, &committed.metadata),
+            ..committed
+        };
+        self.log_mut(partition).committed = Some(committed.clone());
         for number in next.into_iter().take(count) {
             let entry = &mut self.records[number];
             if entry.is_bad && outputs(entry.offset, shape) > 0 && on_error == OnError::Stop {
@@ -292,7 +300,16 @@ impl World {
         self.holds(place != Place::Elsewhere, || {
             format!("placed {tp}, which is not ours")
         });
-        let log = self.log(tp.partition);
+        self.check_position(tp.partition, offset, place);
+        self.fetching.insert(tp.partition, offset);
+        self.paused.remove(&tp.partition);
+        self.ended.remove(&tp.partition);
+        self.log_mut(tp.partition).next = offset;
+    }
+
+    /// A partition that is not fetched yet begins where it is known to.
+    fn check_position(&mut self, partition: i32, offset: i64, place: Place) {
+        let log = self.log(partition);
         let committed = log.committed.as_ref().map(|c| c.offset);
         // It may have been asked before a commit of a former life landed late: the next one of this life puts
         // that right, and what is copied again until then is repeated.
@@ -302,12 +319,8 @@ impl World {
         let is_current = place == Place::Ours && self.met == Some(self.creation());
         let is_there = self.presence == Presence::There;
         self.holds(!is_current || !is_there || is_position, || {
-            format!("placed {tp} at {offset}, known is {known:?}")
+            format!("{partition} begins at {offset}, known is {known:?}")
         });
-        self.fetching.insert(tp.partition, offset);
-        self.paused.remove(&tp.partition);
-        self.ended.remove(&tp.partition);
-        self.log_mut(tp.partition).next = offset;
     }
 
     fn let_go(&mut self, tp: &TopicPartition) {
@@ -333,10 +346,13 @@ impl World {
             self.holds(place != Place::Elsewhere, || {
                 format!("I3: {partition}@{offset} is committed after it was let go")
             });
-            let next = self.fetching.get(&partition).copied().unwrap_or(i64::MIN);
-            self.holds(offset <= next, || {
-                format!("I1: {partition}@{offset} is committed, fetched is up to {next}")
-            });
+            match self.fetching.get(&partition).copied() {
+                Some(next) => self.holds(offset <= next, || {
+                    format!("I1: {partition}@{offset} is committed, fetched is up to {next}")
+                }),
+                // Its writer is committed before it is fetched.
+                None => self.check_position(partition, offset, place),
+            }
             let (of, verified) = (committed(entry).of, self.verified);
             self.holds(of == verified, || {
                 format!("{partition}@{offset} is committed for topic {of}, asked was {verified}")

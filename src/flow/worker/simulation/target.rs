@@ -1,5 +1,6 @@
 //! The target and the producers to it: what is in flight, what arrives, what fails.
 
+use super::fence::Holder;
 use super::log::outputs;
 use super::rare::Rare;
 use super::settings::{DEAD, chain_of};
@@ -19,8 +20,10 @@ pub(super) struct Sent {
     pub(super) partition: i32,
     output: usize,
     /// The chain that made it; `None` for a dead letter.
-    chain: Option<u32>,
+    pub(super) chain: Option<u32>,
     token: Token,
+    pub(super) writer: Writer,
+    pub(super) holder: Holder,
 }
 
 /// What a failed record's fate is at the target.
@@ -71,12 +74,22 @@ impl World {
 
     /// The worker knows, or has reason to think, that it is there.
     fn arrive_known(&mut self, sent: &Sent) {
+        if self.is_refused(sent) || self.turn_away(sent).is_some() {
+            return;
+        }
         let by = (self.flow, self.log(sent.partition).life);
         self.records[sent.number].arrived_by = Some(by);
-        self.arrive(sent);
+        self.is_there(sent);
     }
 
+    /// It arrives, and nobody hears of it.
     fn arrive(&mut self, sent: &Sent) {
+        if !self.is_refused(sent) && self.turn_away(sent).is_none() {
+            self.is_there(sent);
+        }
+    }
+
+    fn is_there(&mut self, sent: &Sent) {
         let entry = &mut self.records[sent.number];
         match sent.chain {
             None => entry.is_letter = true,
@@ -99,6 +112,9 @@ impl World {
             self.report_failure(handle, &sent, kind);
             return self.kill(handle, Answer::Lost);
         }
+        if let Some(kind) = self.turn_away(&sent) {
+            return self.report_failure(handle, &sent, kind);
+        }
         self.arrive_known(&sent);
         let outcome = Outcome::Acked {
             ticket: sent.token.ticket,
@@ -117,7 +133,7 @@ impl World {
         let Some((handle, sent)) = self.take_head(pick) else {
             return;
         };
-        if answer == Answer::There && !self.is_refused(&sent) {
+        if answer == Answer::There {
             self.arrive(&sent);
         }
         self.report_failure(handle, &sent, kind);
@@ -130,6 +146,7 @@ impl World {
     }
 
     fn report_failure(&mut self, handle: usize, sent: &Sent, kind: FaultKind) {
+        self.fences.spoil(sent.writer);
         let outcome = Outcome::Failed {
             ticket: sent.token.ticket,
             distance: sent.token.distance,
@@ -146,7 +163,7 @@ impl World {
     fn kill(&mut self, handle: usize, answer: Answer) {
         self.handles[handle].is_dead = true;
         for sent in std::mem::take(&mut self.handles[handle].in_flight) {
-            if answer == Answer::There && !self.is_refused(&sent) {
+            if answer == Answer::There {
                 self.arrive(&sent);
             }
             self.report_failure(handle, &sent, FaultKind::Collateral);
@@ -157,9 +174,7 @@ impl World {
     fn purge(&mut self, handle: usize, answer: Answer) {
         if answer == Answer::There {
             for sent in self.handles[handle].in_flight.clone() {
-                if !self.is_refused(&sent) {
-                    self.arrive_known(&sent);
-                }
+                self.arrive_known(&sent);
             }
         }
         self.kill(handle, answer);
@@ -174,9 +189,10 @@ impl World {
     }
 
     fn enqueue(&mut self, handle: usize, sent: Sent) -> Result<(), ProduceFault> {
-        if self.handles[handle].is_dead {
+        if self.handles[handle].is_dead || self.fences.is_broken(sent.writer) {
             return Err(fault(FaultKind::Collateral));
         }
+        self.check_writer(&sent);
         if let Some(kind) = self.refusal.take() {
             return Err(fault(kind));
         }
@@ -333,7 +349,7 @@ impl Sink for FakeSink {
         chain: &Option<u32>,
         _: i32,
         record: &Record<'_>,
-        _: Writer,
+        writer: Writer,
         token: Token,
     ) -> Result<(), ProduceFault> {
         GATEKEEPER.with_borrow(|keeper| {
@@ -343,7 +359,10 @@ impl Sink for FakeSink {
             }
         });
         let number = record.origin.timestamp.unwrap_or_default();
+        let (flow, handle) = (self.shared.with(|w| w.flow), self.handle);
         let sent = Sent {
+            writer,
+            holder: Holder::Here { flow, handle },
             number: usize::try_from(number).unwrap(),
             partition: record.origin.partition,
             output: usize::from(record.value.as_deref() == Some(b"1")),
@@ -351,6 +370,12 @@ impl Sink for FakeSink {
             token,
         };
         self.shared.with(|w| w.enqueue(self.handle, sent))
+    }
+    fn fresh_ids(&self, count: usize) -> Result<Vec<i64>, ProduceFault> {
+        // All but one are there at once.
+        let all = 1.max(count.saturating_sub(1));
+        let ids = (0..all).map(|_| self.shared.with(|w| w.fences.fresh_id()));
+        Ok(ids.collect())
     }
     fn is_usable(&self) -> bool {
         self.shared.with(|w| !w.handles[self.handle].is_dead)

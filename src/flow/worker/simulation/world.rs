@@ -1,6 +1,7 @@
 //! Both clusters and the group, as slow and obvious as can be: what is written, what has arrived, what
 //! is committed, and who owns what. Everything that the worker does is held against it at once.
 
+use super::fence::Fences;
 use super::log::{Entry, Log, Played, committed, is_start, outputs, topic_id};
 use super::rare::Rare;
 use super::settings::{Settings, Shape};
@@ -87,6 +88,7 @@ pub(super) struct World {
     pub(super) commits: VecDeque<OnItsWay>,
     /// Failures that lie in the worker's inbox, by producer.
     pub(super) posted: Vec<(usize, Option<i32>)>,
+    pub(super) fences: Fences,
     /// What the next enqueue is told.
     pub(super) refusal: Option<FaultKind>,
     /// Every file of the route so far.
@@ -109,7 +111,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(first: Settings, start: Start) -> Self {
+    pub(super) fn new(first: Settings, numbers: Numbers, start: Start) -> Self {
         let mut world = Self {
             records: Vec::new(),
             logs: (0..PARTITIONS).map(|_| Log::default()).collect(),
@@ -128,6 +130,7 @@ impl World {
             handles: Vec::new(),
             commits: VecDeque::new(),
             posted: Vec::new(),
+            fences: Fences::new(numbers),
             refusal: None,
             settings: vec![first],
             taken: 0,
@@ -358,12 +361,11 @@ impl World {
     pub(super) fn start_entries(&self) -> Vec<CommitEntry> {
         let now = topic_id(self.creation());
         let entry = |(partition, log): (i32, &Log)| {
+            let known = log.committed.as_ref();
+            let said = known.map(|c| CommitMetadata::decode(c.metadata.as_bytes()));
             let metadata = CommitMetadata {
-                topic_id: Some(
-                    log.committed
-                        .as_ref()
-                        .map_or(now.clone(), |c| topic_id(c.of)),
-                ),
+                topic_id: Some(known.map_or(now.clone(), |c| topic_id(c.of))),
+                writer: said.and_then(|said| said.writer),
                 ..CommitMetadata::default()
             };
             CommitEntry {
@@ -445,6 +447,7 @@ impl World {
         if landing == Landing::Late {
             self.seen.note(Rare::CommitLandsLate);
         }
+        self.fences.claim(partition, &entry.metadata);
         let of = committed(entry).of;
         let creation = self.creation();
         if of != creation {

@@ -6,13 +6,13 @@ use crate::wire::codec::{Codec, Compression, Compressor};
 use crate::wire::cut::{Cut, Cuts};
 use crate::wire::header::Stamp;
 use crate::wire::pass::Whole;
-use crate::wire::writer::{Piece, Writer, Written};
+use crate::wire::writer::{self, Piece, Written};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
 /// A batch of records that hold their offsets.
 fn whole(from: i64, to: i64) -> Whole {
-    let (mut writer, mut bytes) = (Writer::default(), Vec::new());
+    let (mut writer, mut bytes) = (writer::Writer::default(), Vec::new());
     let none = crate::record::Headers::Changed(Vec::new());
     for offset in from..to {
         writer.push(&Piece {
@@ -68,7 +68,7 @@ fn passing(
     passes: impl FnMut(i32, i64) -> Fate + Send + 'static,
 ) -> Stand {
     let spec = native(Chain::default(), on_error);
-    let stand = stand_of(spec, handler_threads, judge);
+    let stand = stand_of(spec, handler_threads, Numbers::OfWriters, judge);
     stand.shared.with(|w| w.passes = Box::new(passes));
     stand
 }
