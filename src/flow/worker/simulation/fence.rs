@@ -26,8 +26,8 @@ pub(super) struct Fences {
     last_id: i64,
     /// The highest epoch that a commit claimed which has landed, by source partition and id.
     claimed: BTreeMap<(i32, i64), i16>,
-    /// Who has enqueued under an epoch last.
-    holders: BTreeMap<(i64, i16), Holder>,
+    /// Who has enqueued under an epoch last, and with which claim.
+    holders: BTreeMap<(i64, i16), (Holder, Claim)>,
     /// Epochs of which something did not arrive: their numbers are gone.
     broken: BTreeSet<(i64, i16)>,
     /// What brokers have seen.
@@ -97,19 +97,25 @@ impl World {
             return;
         }
         let claimed = fences.claimed.get(&(sent.partition, writer.id)).copied();
-        let of = fences.holders.insert((writer.id, writer.epoch), holder);
-        let says = || format!("{} by {writer:?} of {holder:?}", sent.partition);
         self.holds(claimed.is_some_and(|claimed| claimed >= writer.epoch), || {
-            format!("{}, claimed is {claimed:?}", says())
+            format!("{} by {writer:?}, claimed is {claimed:?}", sent.partition)
         });
-        let may_share = |of: Holder| match (of, holder) {
-            (Holder::Here { flow, .. }, Holder::Here { flow: now, .. }) if flow == now => {
-                of == holder
-            }
-            _ => writer.claim == Claim::Shared,
+        self.hold(writer, holder);
+    }
+
+    /// An epoch that is called somebody's alone is, and within a flow it is one producer's.
+    fn hold(&mut self, writer: Writer, holder: Holder) {
+        let holders = &mut self.fences.holders;
+        let of = holders.insert((writer.id, writer.epoch), (holder, writer.claim));
+        let Some((of, claim)) = of.filter(|(of, _)| *of != holder) else {
+            return;
         };
-        self.holds(of.is_none_or(|of| of == holder || may_share(of)), || {
-            format!("{}, which was {of:?}'s", says())
+        let may_share = match (of, holder) {
+            (Holder::Here { flow, .. }, Holder::Here { flow: now, .. }) if flow == now => false,
+            _ => (claim, writer.claim) == (Claim::Shared, Claim::Shared),
+        };
+        self.holds(may_share, || {
+            format!("{writer:?} is {holder:?}'s and, {claim:?}, {of:?}'s")
         });
     }
 
@@ -164,6 +170,7 @@ impl World {
             let at = (chain, partition, mark.id);
             self.fences.meet(at, writer(mark), Holder::Elsewhere);
         }
+        self.hold(writer(mark), Holder::Elsewhere);
         mark.epoch += 15;
         said.writer = Some(mark);
         let text = said.encode();

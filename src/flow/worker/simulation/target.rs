@@ -110,10 +110,11 @@ impl World {
         if self.is_refused(&sent) {
             let kind = FaultKind::Record(FailureCode::RecordTooLarge);
             self.report_failure(handle, &sent, kind);
-            return self.kill(handle, Answer::Lost);
+            return self.end(handle, sent.writer, Answer::Lost);
         }
         if let Some(kind) = self.turn_away(&sent) {
-            return self.report_failure(handle, &sent, kind);
+            self.report_failure(handle, &sent, kind);
+            return self.end(handle, sent.writer, Answer::Lost);
         }
         self.arrive_known(&sent);
         let outcome = Outcome::Acked {
@@ -141,7 +142,7 @@ impl World {
             if self.places[sent.partition as usize] == Place::Revoking {
                 self.seen.note(Rare::ProducerDiesInRevoke);
             }
-            self.kill(handle, answer);
+            self.end(handle, sent.writer, answer);
         }
     }
 
@@ -159,10 +160,28 @@ impl World {
         });
     }
 
+    /// A batch is not taken: what is behind it goes down with it, of its writer or of its whole producer.
+    fn end(&mut self, handle: usize, writer: Writer, answer: Answer) {
+        match self.fences.numbers {
+            Numbers::OfPlane => self.kill(handle, answer),
+            Numbers::OfWriters => {
+                let in_flight = std::mem::take(&mut self.handles[handle].in_flight);
+                let (of_it, others) = in_flight.into_iter().partition(|s| s.writer == writer);
+                self.handles[handle].in_flight = others;
+                self.fail_all(handle, of_it, answer);
+            }
+        }
+    }
+
     /// A producer ends; of what it had in flight nobody knows whether it is there.
     fn kill(&mut self, handle: usize, answer: Answer) {
         self.handles[handle].is_dead = true;
-        for sent in std::mem::take(&mut self.handles[handle].in_flight) {
+        let in_flight = std::mem::take(&mut self.handles[handle].in_flight);
+        self.fail_all(handle, in_flight, answer);
+    }
+
+    fn fail_all(&mut self, handle: usize, all: Vec<Sent>, answer: Answer) {
+        for sent in all {
             if answer == Answer::There {
                 self.arrive(&sent);
             }
