@@ -6,7 +6,7 @@ ALL := --workspace --locked --features sandbox
 # How many of the tests against real Kafka run at a time; each has clusters of its own.
 KAFKA_TEST_THREADS ?= 1
 # The tests against real Kafka that are run on the native data plane too.
-ON_BOTH_PLANES := copy:: log_events:: members:: positions:: brokers:: kills:: oversize::
+ON_BOTH_PLANES := copy:: log_events:: members:: positions:: brokers:: kills:: oversize:: zombies::
 # How many seeds `make torture` runs, from which on, or which one; for how many seconds each is struck.
 SEEDS ?=
 FIRST ?=

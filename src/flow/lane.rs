@@ -196,9 +196,13 @@ impl<K: Sink> Lane<K> {
         let partition = choice
             .ok_or(StopCause::Stale)
             .and_then(|choice| placed(choice, topic, has))?;
-        let passed = job
-            .sink
-            .pass(&self.known[known].handle, partition, batch, job.writer, token);
+        let passed = job.sink.pass(
+            &self.known[known].handle,
+            partition,
+            batch,
+            job.writer,
+            token,
+        );
         passed.map_err(|fault| refused(fault, topic))
     }
 

@@ -132,7 +132,10 @@ mod tests {
             topic_id: Some("Qk3vT0aXQzW0r0e1Yb9mSg".into()),
             target_cluster: Some("4L6g3nShT-eMCtK--X86sw".into()),
             settings: "0badc0de".parse().ok(),
-            writer: Some(WriterMark { id: 4711, epoch: 15 }),
+            writer: Some(WriterMark {
+                id: 4711,
+                epoch: 15,
+            }),
             start: StartMark::Started,
         };
         assert_eq!(

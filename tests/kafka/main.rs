@@ -33,3 +33,4 @@ mod target_away;
 mod tries;
 mod verify;
 mod wire;
+mod zombies;

@@ -381,17 +381,35 @@ impl<S: Source, K: Sink> Worker<S, K> {
         self.place_ready();
     }
 
+    /// The target refuses a record since somebody else has written in the place of its writer.
+    pub(super) fn fenced(&mut self, tp: &TopicPartition, life: u64, detail: String) {
+        let owned = self.owned.get_mut(tp).filter(|o| o.life == life);
+        match owned.map(|o| &o.phase) {
+            // It leaves, without the commit of what has arrived.
+            Some(Phase::Releasing) => self.note_fenced(tp, detail),
+            _ => self.barrier(tp, life, |t| t.fenced = Some(detail)),
+        }
+    }
+
+    fn note_fenced(&mut self, tp: &TopicPartition, detail: String) {
+        let Some(owned) = self.owned.get_mut(tp).filter(|o| !o.fence.is_fenced()) else {
+            return;
+        };
+        tracing::error!(event = "partition_fenced", subject = %self.subject, topic = %tp.topic, partition = tp.partition,
+            watermark = owned.tracker.watermark().0, detail,
+            "another instance writes in its place: nothing more is written or committed here");
+        Counters::add(&self.view.counters.fenced_partitions, 1);
+        owned.fence.be_fenced(detail);
+    }
+
     /// Somebody else has written in the place of this partition's writer, so it is somebody else's: nothing more is written or
     /// committed. The group says so soon; if it does not, it is asked.
     pub(super) fn be_fenced(&mut self, tp: &TopicPartition, detail: String) {
+        self.note_fenced(tp, detail.clone());
         let Some(owned) = self.owned.get_mut(tp) else {
             return;
         };
-        owned.fence.be_fenced(detail.clone());
         let reason = Reason::Fenced { detail };
-        tracing::error!(event = "partition_fenced", subject = %self.subject, topic = %tp.topic,
-            partition = tp.partition, watermark = owned.tracker.watermark().0, "{reason}");
-        Counters::add(&self.view.counters.fenced_partitions, 1);
         owned.halt(reason, RetryHow::Rejoin, Instant::now());
         if let Phase::Halted { retry, .. } = &mut owned.phase {
             retry.at = Instant::now() + GROUP_SAYS;

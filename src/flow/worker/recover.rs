@@ -72,7 +72,7 @@ impl<S: Source, K: Sink> Worker<S, K> {
             FaultKind::Record(_) | FaultKind::Collateral if alone => {}
             FaultKind::Record(_) => self.barrier(tp, life, |t| t.suspect(offset)),
             FaultKind::Collateral => self.barrier(tp, life, |_| {}),
-            FaultKind::Fenced => self.barrier(tp, life, |t| t.fenced = Some(fault.detail)),
+            FaultKind::Fenced => self.fenced(tp, life, fault.detail),
             FaultKind::Doubtful => self.barrier(tp, life, |t| t.doubt = Some(fault.detail)),
             FaultKind::World => self.barrier(tp, life, |t| {
                 t.world = Some(Reason::TargetRefuses {

@@ -588,3 +588,7 @@ fn blame(tokens: Option<Tokens>, fault: &ProduceFault, records: &[i32]) -> Outco
     }
     outcomes
 }
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;

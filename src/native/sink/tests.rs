@@ -474,7 +474,11 @@ fn the_first_batch_goes_alone_and_five_at_a_time_after_it() {
     let (mut world, mut compressor) = (World::default(), compressor());
     world.push(60);
     (0..9).for_each(|_| world.send(&mut compressor));
-    assert_eq!(world.firsts().len(), 1, "the broker knows nothing of it yet");
+    assert_eq!(
+        world.firsts().len(),
+        1,
+        "the broker knows nothing of it yet"
+    );
     world.take(&Step::Arrive, &mut compressor);
     world.take(&Step::Answer, &mut compressor);
     (0..9).for_each(|_| world.send(&mut compressor));
@@ -551,7 +555,10 @@ fn a_first_batch_that_could_not_be_proven_is_not_sent() {
     let first = next(&mut queue).expect("a batch").expect("a batch");
     let _ = queue.acknowledge(first.first_sequence);
     let _ = queue.push(&timeless, token(2), 1000);
-    assert!(next(&mut queue).expect("a batch").is_some(), "not the first");
+    assert!(
+        next(&mut queue).expect("a batch").is_some(),
+        "not the first"
+    );
     let mut sole = Queue::new(Claim::Sole);
     let _ = sole.push(&timeless, token(0), 1000);
     assert!(next(&mut sole).expect("a batch").is_some());
@@ -600,5 +607,8 @@ fn a_batch_of_somebody_elses_that_is_called_damaged_is_not_sent_for_ever() {
         maker: Maker::Another,
         ..ours
     };
-    assert!(matches!(verdict(refused(2), passed), Verdict::Refused { .. }));
+    assert!(matches!(
+        verdict(refused(2), passed),
+        Verdict::Refused { .. }
+    ));
 }

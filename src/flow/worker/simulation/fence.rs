@@ -97,9 +97,10 @@ impl World {
             return;
         }
         let claimed = fences.claimed.get(&(sent.partition, writer.id)).copied();
-        self.holds(claimed.is_some_and(|claimed| claimed >= writer.epoch), || {
-            format!("{} by {writer:?}, claimed is {claimed:?}", sent.partition)
-        });
+        self.holds(
+            claimed.is_some_and(|claimed| claimed >= writer.epoch),
+            || format!("{} by {writer:?}, claimed is {claimed:?}", sent.partition),
+        );
         self.hold(writer, holder);
     }
 

@@ -154,3 +154,30 @@ fn i3_who_is_fenced_writes_and_commits_nothing_more() {
     assert!(matches!(exit, WorkerExit::Drained), "{exit:?}");
     seen.silent_after_release();
 }
+
+#[test]
+fn i3_who_is_fenced_while_it_leaves_leaves_without_a_commit() {
+    let stand = heir("7.31", |_, _| Fate::Hold);
+    stand.assign(&[(0, 3)]);
+    stand.wait_held(3);
+    stand.shared.with(|w| w.refuses_commits = true);
+    stand.says(FetchEvent::Revoked(vec![tp(0)]));
+    stand.shared.with(|w| {
+        let (arrived, refused) = (w.held.remove(0), std::mem::take(&mut w.held));
+        let failed = |(_, _, token): (i32, i64, Token)| Outcome::Failed {
+            ticket: token.ticket,
+            distance: token.distance,
+            fault: ProduceFault {
+                kind: FaultKind::Fenced,
+                detail: "scripted".into(),
+            },
+        };
+        let mut outcomes = vec![acked(arrived.2)];
+        outcomes.extend(refused.into_iter().map(failed));
+        let _ = stand.shared.inbox.send(Note::Outcomes(outcomes));
+    });
+    // Nobody waits for a commit, which would be refused for ever.
+    stand.wait_for_story("release 0");
+    assert_eq!(Counters::get(&stand.view.counters.fenced_partitions), 1);
+    assert!(matches!(stand.drain().0, WorkerExit::Drained));
+}
