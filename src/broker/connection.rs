@@ -11,6 +11,7 @@
 use super::address::Address;
 use super::fault::{Fault, Trouble};
 use super::message::api_versions::{ApiVersions, Versions};
+use super::message::frame::Frame;
 use super::message::read::Malformed;
 use super::message::sasl::{SaslAuthenticate, SaslHandshake};
 use super::message::{Api, Request, answer, frame};
@@ -60,7 +61,7 @@ pub struct Connection {
 /// A request on its way.
 #[derive(Debug)]
 struct Outgoing {
-    frame: Vec<u8>,
+    frame: Frame,
     waiting: Waiting,
 }
 
@@ -356,12 +357,12 @@ async fn write(
     sent: mpsc::UnboundedSender<Waiting>,
 ) -> Ending {
     let failed = |error: std::io::Error| Ending::Closed(error.to_string());
-    while let Some(Outgoing { frame, waiting }) = out.recv().await {
+    while let Some(Outgoing { mut frame, waiting }) = out.recv().await {
         // Known before the answer can come.
         if sent.send(waiting).is_err() {
             break;
         }
-        if let Err(error) = stream.write_all(&frame).await {
+        if let Err(error) = stream.write_all_buf(&mut frame).await {
             return failed(error);
         }
         if let Err(error) = stream.flush().await {

@@ -179,10 +179,9 @@ fn finished(mut writer: Writer, compression: Compression, base: i64, epoch: i32)
         producer_epoch: -1,
         base_sequence: -1,
     };
-    let mut bytes = Vec::new();
     let mut compressor = Compressor::new(compression).expect("a codec");
-    let finished = writer.finish(&mut compressor, stamp, &mut bytes);
-    finished.expect("a batch");
+    let finished = writer.finish(&mut compressor, stamp);
+    let mut bytes = finished.expect("a batch");
     bytes[..8].copy_from_slice(&base.to_be_bytes());
     bytes[12..16].copy_from_slice(&epoch.to_be_bytes());
     bytes.into()

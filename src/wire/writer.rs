@@ -103,10 +103,11 @@ fn put_field(into: &mut Vec<u8>, field: Option<&[u8]>) {
     }
 }
 
-/// Gathers the records of one batch.
+/// Gathers the records of one batch, behind the place of its header: one that is not compressed is finished where it stands.
 #[derive(Debug)]
 pub struct Writer {
-    body: Vec<u8>,
+    /// Room for the header, then the records.
+    batch: Vec<u8>,
     count: i32,
     base_timestamp: i64,
     max_timestamp: i64,
@@ -116,16 +117,23 @@ const NONE: i64 = header::NO_TIMESTAMP;
 
 impl Default for Writer {
     fn default() -> Self {
+        Self::with_room(header::LENGTH)
+    }
+}
+
+impl Writer {
+    /// With room for a batch of so many bytes, so that it need not move while it grows to that.
+    pub fn with_room(bytes: usize) -> Self {
+        let mut batch = Vec::with_capacity(bytes.max(header::LENGTH));
+        batch.resize(header::LENGTH, 0);
         Self {
-            body: Vec::new(),
+            batch,
             count: 0,
             base_timestamp: NONE,
             max_timestamp: NONE,
         }
     }
-}
 
-impl Writer {
     /// How many records it holds.
     pub fn count(&self) -> i32 {
         self.count
@@ -138,7 +146,7 @@ impl Writer {
 
     /// Bytes of the batch if it ended here and were not compressed.
     pub fn size(&self) -> usize {
-        header::LENGTH + self.body.len()
+        self.batch.len()
     }
 
     /// Adds a record.
@@ -157,43 +165,36 @@ impl Writer {
             + field_size(piece.value)
             + varint_size(headers)
             + piece.headers.size();
-        let body = &mut self.body;
-        put_varint(body, length as i64);
-        body.push(0);
-        put_varint(body, timestamp_delta);
-        put_varint(body, offset_delta);
-        put_field(body, piece.key);
-        put_field(body, piece.value);
-        put_varint(body, headers);
-        piece.headers.put(body);
+        let batch = &mut self.batch;
+        put_varint(batch, length as i64);
+        batch.push(0);
+        put_varint(batch, timestamp_delta);
+        put_varint(batch, offset_delta);
+        put_field(batch, piece.key);
+        put_field(batch, piece.value);
+        put_varint(batch, headers);
+        piece.headers.put(batch);
         self.count += 1;
     }
 
-    /// Appends the batch to `into`, and is empty again.
+    /// The batch, as it stands on the wire; no records are left here.
     ///
     /// # Errors
-    /// The codec's. Nothing is appended then, and the records are still here.
-    pub fn finish(
-        &mut self,
-        compressor: &mut Compressor,
-        stamp: Stamp,
-        into: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        let at = into.len();
-        into.resize(at + header::LENGTH, 0);
-        let compressed = compressor.compress(&self.body, into);
-        let mut codec = compressor.codec();
-        // What a codec makes larger goes as it is: the target would refuse a record that it takes.
-        if compressed.is_ok() && into.len() - at - header::LENGTH >= self.body.len() {
-            into.truncate(at + header::LENGTH);
-            into.extend_from_slice(&self.body);
-            codec = Codec::None;
-        }
-        let size = compressed.and_then(|()| {
-            i32::try_from(into.len() - at - BEFORE_LENGTH).map_err(io::Error::other)
-        });
-        let length = size.inspect_err(|_| into.truncate(at))?;
-        let batch = &mut into[at..];
+    /// The codec's. The records are still here then.
+    pub fn finish(&mut self, compressor: &mut Compressor, stamp: Stamp) -> io::Result<Vec<u8>> {
+        let compressed = self.compressed(compressor)?;
+        let length = compressed.as_ref().map_or(self.batch.len(), Vec::len) - BEFORE_LENGTH;
+        let length = i32::try_from(length).map_err(io::Error::other)?;
+        let Self {
+            batch,
+            count,
+            base_timestamp,
+            max_timestamp,
+        } = std::mem::take(self);
+        let (mut batch, codec) = match compressed {
+            Some(compressed) => (compressed, compressor.codec()),
+            None => (tight(batch), Codec::None),
+        };
         let mut left = &mut batch[..header::LENGTH];
         let mut put = |bytes: &[u8]| {
             let (place, rest) = std::mem::take(&mut left).split_at_mut(bytes.len());
@@ -206,21 +207,35 @@ impl Writer {
         put(&[super::cut::MAGIC]);
         put(&[0; 4]);
         put(&codec.number().to_be_bytes());
-        put(&(self.count - 1).max(0).to_be_bytes());
-        put(&self.base_timestamp.to_be_bytes());
-        put(&self.max_timestamp.to_be_bytes());
+        put(&(count - 1).max(0).to_be_bytes());
+        put(&base_timestamp.to_be_bytes());
+        put(&max_timestamp.to_be_bytes());
         put(&stamp.producer_id.to_be_bytes());
         put(&stamp.producer_epoch.to_be_bytes());
         put(&stamp.base_sequence.to_be_bytes());
-        put(&self.count.to_be_bytes());
-        seal(batch);
-        self.clear();
-        Ok(())
+        put(&count.to_be_bytes());
+        seal(&mut batch);
+        Ok(batch)
     }
 
-    fn clear(&mut self) {
-        self.body.clear();
-        self.count = 0;
-        (self.base_timestamp, self.max_timestamp) = (NONE, NONE);
+    /// The records compressed, behind the place of a header. `None`: they go as they are, since there is no codec, or since
+    /// it makes them larger, and the target would refuse a record that it takes.
+    fn compressed(&self, compressor: &mut Compressor) -> io::Result<Option<Vec<u8>>> {
+        if compressor.codec() == Codec::None {
+            return Ok(None);
+        }
+        let records = self.batch.get(header::LENGTH..).unwrap_or_default();
+        let mut compressed = Vec::with_capacity(self.batch.len() / 2);
+        compressed.resize(header::LENGTH, 0);
+        compressor.compress(records, &mut compressed)?;
+        Ok((compressed.len() < self.batch.len()).then_some(compressed))
     }
+}
+
+/// Without the room that it grew by and does not need: it is held until it is acknowledged.
+fn tight(mut batch: Vec<u8>) -> Vec<u8> {
+    if batch.capacity() - batch.len() > batch.len() / 8 {
+        batch.shrink_to_fit();
+    }
+    batch
 }

@@ -176,11 +176,11 @@ fn records_of_a_batch_are_lent_and_written_without_allocations() {
             producer_epoch: -1,
             base_sequence: -1,
         };
-        let mut batch = Vec::new();
-        // The first one makes room.
         (0..records).for_each(|_| push(&mut writer));
-        let finished = writer.finish(&mut compressor, stamp, &mut batch);
-        finished.expect("a batch");
+        let room = writer.size();
+        let finished = writer.finish(&mut compressor, stamp);
+        let batch = finished.expect("a batch");
+        let mut writer = Writer::with_room(room);
         let before = ALLOCATIONS.get();
         (0..records).for_each(|_| push(&mut writer));
         assert_eq!(ALLOCATIONS.get() - before, 0, "writing, {}", codec.as_str());

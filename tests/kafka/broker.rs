@@ -4,6 +4,7 @@ use crate::support::cluster::{Admin, pair, settings};
 use crate::support::reader::Reader;
 use crate::support::wait::PATIENCE;
 use crate::support::workload::{field, fill};
+use bytes::Bytes;
 use kafka_harness::Cluster;
 use mirror::broker::address::Address;
 use mirror::broker::connection::{Connection, Manner};
@@ -131,7 +132,7 @@ async fn every_listener_is_spoken_to() {
 }
 
 /// Some records as one batch.
-fn batch(values: &[&str], producer: ProducerId, sequence: i32) -> Vec<u8> {
+fn batch(values: &[&str], producer: ProducerId, sequence: i32) -> Bytes {
     let compression = Compression {
         codec: Codec::Lz4,
         level: None,
@@ -152,10 +153,8 @@ fn batch(values: &[&str], producer: ProducerId, sequence: i32) -> Vec<u8> {
         producer_epoch: producer.epoch,
         base_sequence: sequence,
     };
-    let mut bytes = Vec::new();
-    let finished = writer.finish(&mut compressor, stamp, &mut bytes);
-    finished.expect("a batch");
-    bytes
+    let finished = writer.finish(&mut compressor, stamp);
+    finished.expect("a batch").into()
 }
 
 /// A new id; a broker that has just started has none to give yet.
@@ -177,7 +176,7 @@ async fn producer_id(connection: &Connection) -> ProducerId {
 async fn produce(
     connection: &Connection,
     to: &TopicPartition,
-    batch: &[u8],
+    batch: &Bytes,
 ) -> Result<Place, Code> {
     let parcel = Parcel {
         partition: to.clone(),

@@ -4,6 +4,7 @@
 pub mod api_versions;
 pub mod code;
 pub mod fetch;
+pub mod frame;
 pub mod leader_epoch;
 pub mod metadata;
 pub mod produce;
@@ -13,6 +14,7 @@ pub mod sasl;
 pub mod write;
 
 use bytes::Bytes;
+use frame::Frame;
 use read::{Malformed, Reader};
 use write::Writer;
 
@@ -105,7 +107,7 @@ pub trait Request {
     /// What answers it.
     type Answer;
 
-    /// About how many bytes it takes, so that it is written without growing.
+    /// About how many bytes it takes beside what is lent to it, so that it is written without growing.
     fn size(&self) -> usize {
         256
     }
@@ -121,7 +123,7 @@ pub trait Request {
 }
 
 /// The frame of `request`, its header in front.
-pub fn frame<Q: Request>(request: &Q, version: i16, correlation: i32, client: &str) -> Vec<u8> {
+pub fn frame<Q: Request>(request: &Q, version: i16, correlation: i32, client: &str) -> Frame {
     let mut writer = Writer::with_capacity(request.size() + client.len() + 10);
     writer.int16(Q::API.key());
     writer.int16(version);

@@ -6,6 +6,7 @@ use super::read::{Malformed, Reader};
 use super::write::Writer;
 use super::{Api, Request};
 use crate::record::TopicPartition;
+use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ pub struct Produce<'a> {
 pub struct Parcel<'a> {
     /// The partition.
     pub partition: TopicPartition,
-    /// The batch as it stands on the wire.
-    pub batch: &'a [u8],
+    /// The batch as it stands on the wire; its bytes are lent, whoever sends them.
+    pub batch: &'a Bytes,
 }
 
 /// What became of the batches.
@@ -77,7 +78,7 @@ impl Request for Produce<'_> {
 
     fn size(&self) -> usize {
         let parcels = self.batches.iter();
-        let sizes = parcels.map(|p| p.batch.len() + p.partition.topic.len() + 16);
+        let sizes = parcels.map(|p| p.partition.topic.len() + 16);
         32 + sizes.sum::<usize>()
     }
 
@@ -91,7 +92,7 @@ impl Request for Produce<'_> {
             into.string(topic);
             into.list(parcels.iter(), |into, parcel| {
                 into.int32(parcel.partition.partition);
-                into.bytes(parcel.batch);
+                into.lend(parcel.batch);
             });
         });
     }

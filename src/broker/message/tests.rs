@@ -11,7 +11,7 @@ use super::sasl::{SaslAuthenticate, SaslHandshake, Step};
 use super::*;
 use crate::record::TopicPartition;
 use crate::wire;
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use kafka_protocol::messages as theirs;
 use kafka_protocol::messages::{RequestHeader, TopicName};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
@@ -28,7 +28,8 @@ fn topic(name: &str) -> TopicName {
 
 /// Our request as they read it.
 fn read_by_them<Q: Request, T: Decodable + HeaderVersion>(request: &Q, version: i16) -> T {
-    let frame = Bytes::from(frame(request, version, 7, "mirror"));
+    let mut frame = frame(request, version, 7, "mirror");
+    let frame = frame.copy_to_bytes(frame.remaining());
     let length = u32::from_be_bytes(frame[..4].try_into().expect("a length"));
     assert_eq!(length as usize, frame.len() - 4);
     let mut body = frame.slice(4..);
@@ -326,15 +327,15 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
     use theirs::produce_response::{
         BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
     };
-    let parcel = |name: &str, partition, batch: &'static [u8]| Parcel {
-        partition: TopicPartition::new(name, partition),
+    // Longer ones are lent to the frame, shorter ones copied.
+    let contents = [5, 70_000, 4096].map(|length| Bytes::from(vec![length as u8; length]));
+    let places = [("a", 0), ("a", 2), ("b", 0)];
+    let parcels = places.iter().zip(&contents);
+    let parcels = parcels.map(|((name, partition), batch)| Parcel {
+        partition: TopicPartition::new(*name, *partition),
         batch,
-    };
-    let batches = [
-        parcel("a", 0, b"one"),
-        parcel("a", 2, b"two"),
-        parcel("b", 0, b"three"),
-    ];
+    });
+    let batches: Vec<Parcel<'_>> = parcels.collect();
     for version in 7..=8 {
         let request = Produce {
             patience: Duration::from_secs(30),
@@ -343,12 +344,12 @@ fn a_produce_carries_batches_and_its_answer_names_records() {
         let asked: theirs::ProduceRequest = read_by_them(&request, version);
         assert_eq!((asked.acks, asked.timeout_ms), (-1, 30_000));
         assert_eq!(asked.transactional_id, None);
-        let second = &asked.topic_data[0].partition_data[1];
-        assert_eq!(
-            (second.index, second.records.as_deref()),
-            (2, Some(&b"two"[..]))
-        );
-        assert_eq!(asked.topic_data[1].name, topic("b"));
+        let topics = asked.topic_data.iter();
+        let read = topics.flat_map(|t| t.partition_data.iter().map(|p| (&t.name, p)));
+        let read: Vec<_> = read.map(|(t, p)| (t, p.index, p.records.clone())).collect();
+        let [a, b] = [topic("a"), topic("b")];
+        let [first, second, third] = contents.clone().map(Some);
+        assert_eq!(read, [(&a, 0, first), (&a, 2, second), (&b, 0, third)]);
 
         let good = PartitionProduceResponse::default()
             .with_index(0)

@@ -1,8 +1,16 @@
 //! Requests as they go out.
 
+use super::frame::Frame;
+use bytes::Bytes;
+
+/// Shorter bytes are copied: a piece of its own costs more.
+const LENT_FROM: usize = 4096;
+
 /// A frame that is being written: the length comes first, and is known last.
 pub struct Writer {
     bytes: Vec<u8>,
+    /// What is lent, each with the number of bytes written before it.
+    lent: Vec<(usize, Bytes)>,
 }
 
 impl Writer {
@@ -10,7 +18,8 @@ impl Writer {
     pub fn with_capacity(size: usize) -> Self {
         let mut bytes = Vec::with_capacity(size + 4);
         bytes.extend_from_slice(&[0; 4]);
-        Self { bytes }
+        let lent = Vec::new();
+        Self { bytes, lent }
     }
 
     /// One byte.
@@ -52,6 +61,15 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The same, lent to the frame if they are many.
+    pub fn lend(&mut self, bytes: &Bytes) {
+        if bytes.len() < LENT_FROM {
+            return self.bytes(bytes);
+        }
+        self.size(bytes.len());
+        self.lent.push((self.bytes.len(), bytes.clone()));
+    }
+
     /// A list.
     pub fn list<T>(
         &mut self,
@@ -67,9 +85,18 @@ impl Writer {
     }
 
     /// The whole frame, its length in front.
-    pub fn frame(mut self) -> Vec<u8> {
-        let length = u32::try_from(self.bytes.len() - 4).unwrap_or(u32::MAX);
+    pub fn frame(mut self) -> Frame {
+        let lent: usize = self.lent.iter().map(|(_, bytes)| bytes.len()).sum();
+        let length = u32::try_from(self.bytes.len() - 4 + lent).unwrap_or(u32::MAX);
         self.bytes[..4].copy_from_slice(&length.to_be_bytes());
-        self.bytes
+        let mut own = Bytes::from(self.bytes);
+        let (mut frame, mut written) = (Frame::default(), 0);
+        for (before, bytes) in self.lent {
+            frame.push(own.split_to(before - written));
+            frame.push(bytes);
+            written = before;
+        }
+        frame.push(own);
+        frame
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Queue {
     is_known: bool,
     next_sequence: i32,
     next_batch: u64,
+    /// How large the last batch of gathered records became: the next one begins with that much room.
+    usual_bytes: usize,
 }
 
 /// What becomes one batch.
@@ -171,7 +173,10 @@ impl Queue {
         };
         if begins {
             self.gathered.push_back(Gathered {
-                content: Content::Records(writer::Writer::default(), Vec::new()),
+                content: Content::Records(
+                    writer::Writer::with_room(self.usual_bytes.min(batch_bytes)),
+                    Vec::new(),
+                ),
                 since: Instant::now(),
             });
         }
@@ -270,9 +275,10 @@ impl Queue {
         };
         let (bytes, count, tokens) = match &mut first.content {
             Content::Records(records, tokens) => {
-                let (count, mut bytes) = (records.count(), Vec::new());
-                records.finish(compressor, stamp, &mut bytes)?;
-                (bytes.into(), count, Tokens::Each(std::mem::take(tokens)))
+                let (count, size) = (records.count(), records.size());
+                let bytes = records.finish(compressor, stamp)?.into();
+                self.usual_bytes = size;
+                (bytes, count, Tokens::Each(std::mem::take(tokens)))
             }
             Content::Whole(batch, first) => {
                 let tokens = of_whole(batch, *first);

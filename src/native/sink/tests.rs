@@ -61,7 +61,7 @@ fn token(distance: u32) -> Token {
 
 /// Records of these numbers in a batch of somebody else's.
 fn whole(from: u32, to: u32) -> Whole {
-    let (mut writer, mut bytes) = (Writer::default(), Vec::new());
+    let mut writer = Writer::default();
     let none = Headers::Changed(Vec::new());
     for number in from..to {
         writer.push(&Piece {
@@ -76,9 +76,8 @@ fn whole(from: u32, to: u32) -> Whole {
         producer_epoch: 3,
         base_sequence: 70,
     };
-    let finished = writer.finish(&mut compressor(), stamp, &mut bytes);
-    finished.expect("a batch");
-    let frame = Bytes::from(bytes);
+    let finished = writer.finish(&mut compressor(), stamp);
+    let frame = Bytes::from(finished.expect("a batch"));
     let Some(Ok(Cut::Batch(batch))) = Cuts::of(&frame).next() else {
         panic!("no batch");
     };

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// A batch of records that hold their offsets.
 fn whole(from: i64, to: i64) -> Whole {
-    let (mut writer, mut bytes) = (writer::Writer::default(), Vec::new());
+    let mut writer = writer::Writer::default();
     let none = crate::record::Headers::Changed(Vec::new());
     for offset in from..to {
         writer.push(&Piece {
@@ -29,7 +29,7 @@ fn whole(from: i64, to: i64) -> Whole {
         producer_epoch: -1,
         base_sequence: -1,
     };
-    writer.finish(&mut compressor, stamp, &mut bytes).unwrap();
+    let mut bytes = writer.finish(&mut compressor, stamp).unwrap();
     bytes[..8].copy_from_slice(&from.to_be_bytes());
     let frame = Bytes::from(bytes);
     let Some(Ok(Cut::Batch(batch))) = Cuts::of(&frame).next() else {
