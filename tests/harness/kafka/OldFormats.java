@@ -45,7 +45,7 @@ public class OldFormats {
     }
 
     private static byte[] key(long offset) {
-        return offset % 3 == 0 ? null : bytes(offset % 7 == 1 ? "" : "key " + offset);
+        return offset % 3 == 2 ? null : bytes(offset % 7 == 1 ? "" : "key " + offset);
     }
 
     private static byte[] value(long offset) {
