@@ -58,7 +58,7 @@ words! {
     pub enum RawDataPlane {
         /// Whichever suits; in this version always librdkafka.
         Auto,
-        /// mirror's own; it does not read what brokers before 0.11 wrote.
+        /// mirror's own.
         Native,
         /// librdkafka.
         Librdkafka,

@@ -8,7 +8,9 @@ use crate::wire::Malformed;
 use crate::wire::aborted::{Aborted, Fate, Transactions};
 use crate::wire::codec::{Codec, Decompressor};
 use crate::wire::cut::{Cut, Cuts, RawBatch};
+use crate::wire::legacy::RawMessage;
 use crate::wire::pass::Takes;
+use crate::wire::records::View;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,23 +52,12 @@ pub struct Measured {
 
 /// Why what was read is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
-    /// It is no batch.
-    #[error("behind offset {after}: {fault}", after = after.0)]
-    Malformed {
-        /// The last offset before it.
-        after: Offset,
-        /// What is wrong.
-        fault: Malformed,
-    },
-    /// A format that only librdkafka reads.
-    #[error(
-        "offset {offset} is in the format of before Kafka 0.11, which the native data plane does not read; write data_plane: librdkafka"
-    )]
-    Old {
-        /// The offset.
-        offset: i64,
-    },
+#[error("behind offset {after}: {fault}", after = after.0)]
+pub struct Unfit {
+    /// The last offset before it.
+    after: Offset,
+    /// What is wrong.
+    fault: Malformed,
 }
 
 /// Looks through what was read from `from` on.
@@ -78,29 +69,40 @@ pub fn measure(batches: &Bytes, from: Offset) -> Measured {
         fault: None,
     };
     for cut in Cuts::of(batches) {
-        let checked = cut.and_then(|cut| match cut {
-            Cut::Batch(batch) => batch.check().map(|()| cut),
-            _ => Ok(cut),
-        });
-        match checked {
+        let (bytes, last) = match cut.and_then(checked) {
             Ok(Cut::Batch(batch)) => {
-                measured.whole += batch.bytes().len();
                 let header = batch.header();
-                measured.last = Some((Offset(header.last_offset()), header.leader_epoch));
+                let last = (Offset(header.last_offset()), header.leader_epoch);
+                (batch.bytes(), last)
             }
-            Ok(Cut::Partial { whole }) => measured.cut_off = whole,
-            Ok(Cut::Old { offset, .. }) => {
-                measured.fault = Some(Unfit::Old { offset });
+            Ok(Cut::Message(message)) => (message.bytes(), (Offset(message.offset()), NO_EPOCH)),
+            Ok(Cut::Partial { whole }) => {
+                measured.cut_off = whole;
                 break;
             }
             Err(fault) => {
                 let after = measured.last.map_or(from, |(last, _)| last);
-                measured.fault = Some(Unfit::Malformed { after, fault });
+                measured.fault = Some(Unfit { after, fault });
                 break;
             }
-        }
+        };
+        measured.whole += bytes.len();
+        measured.last = Some(last);
     }
     measured
+}
+
+/// What is older than batches does not say under which leader it was appended.
+const NO_EPOCH: i32 = -1;
+
+/// The same, its checksum compared.
+fn checked(cut: Cut<'_>) -> Result<Cut<'_>, Malformed> {
+    match &cut {
+        Cut::Batch(batch) => batch.check()?,
+        Cut::Message(message) => message.check()?,
+        Cut::Partial { .. } => {}
+    }
+    Ok(cut)
 }
 
 /// A portion that is being opened.
@@ -136,7 +138,8 @@ impl Opened {
         }
     }
 
-    /// Reads the next batch: its records from offset `from` on, if it is neither aborted nor a marker.
+    /// Reads the next batch: its records from offset `from` on, if it is neither aborted nor a marker. What is older than
+    /// batches is read as well.
     ///
     /// # Errors
     /// It cannot be read; nothing of it is taken.
@@ -147,14 +150,21 @@ impl Opened {
         into: &mut VecDeque<Lent>,
     ) -> Result<More, Malformed> {
         let frame = self.frame.clone();
-        let Some(batch) = at(&frame, self.at)? else {
-            return Ok(More::No);
+        let size = match at(&frame, self.at)? {
+            Some(Cut::Batch(batch)) => {
+                if self.transactions.fate(&batch)? == Fate::Committed {
+                    self.lend(&batch, from, decompressor, into)?;
+                }
+                batch.bytes().len()
+            }
+            Some(Cut::Message(message)) => {
+                self.lend_old(&message, from, decompressor, into)?;
+                message.bytes().len()
+            }
+            Some(Cut::Partial { .. }) | None => return Ok(More::No),
         };
-        if self.transactions.fate(&batch)? == Fate::Committed {
-            self.lend(&batch, from, decompressor, into)?;
-        }
         // One that cannot be read is met again, and never passed.
-        self.at += batch.bytes().len();
+        self.at += size;
         Ok(More::Perhaps)
     }
 
@@ -197,9 +207,10 @@ impl Opened {
     /// What becomes of a batch. One that is asked about twice has the same fate.
     fn fated<'a>(
         &mut self,
-        batch: Option<RawBatch<'a>>,
+        next: Option<Cut<'a>>,
     ) -> Result<Option<(RawBatch<'a>, Fate)>, Malformed> {
-        let Some(batch) = batch else {
+        // What is older than batches has to be opened.
+        let Some(Cut::Batch(batch)) = next else {
             return Ok(None);
         };
         let fate = self.transactions.fate(&batch)?;
@@ -209,7 +220,7 @@ impl Opened {
     /// Whether the next batch looks like one that passes.
     pub fn may_run(&self, from: Offset, takes: Takes) -> bool {
         let next = at(&self.frame, self.at);
-        next.is_ok_and(|next| next.is_some_and(|batch| passes(&batch, from, takes)))
+        matches!(next, Ok(Some(Cut::Batch(batch))) if passes(&batch, from, takes))
     }
 
     fn lend(
@@ -219,31 +230,67 @@ impl Opened {
         decompressor: &mut Decompressor,
         into: &mut VecDeque<Lent>,
     ) -> Result<(), Malformed> {
-        let epoch = batch.header().leader_epoch;
+        let (codec, epoch) = (batch.header().codec()?, batch.header().leader_epoch);
         let mut buffer = Vec::new();
-        let is_plain = batch.header().codec()? == Codec::None;
         let records = batch.open(decompressor, LARGEST_BATCH, &mut buffer)?;
-        // What is not compressed stays where it is.
-        let within = match is_plain {
-            true => &self.frame[..],
-            false => records.left(),
-        };
-        let mut places = Vec::new();
-        for record in records {
-            let record = record?;
-            // A batch comes whole also where it is read from its midst.
-            if record.offset >= from.0 {
-                places.push(Place::of(&record, epoch, within));
-            }
-        }
-        let body = match is_plain {
-            true => Body::Frame(self.frame.clone()),
-            false => Body::Own(buffer),
-        };
-        let body = Arc::new(body);
-        into.extend(places.into_iter().map(|place| place.lend(&body)));
+        let within = self.within(codec, records.left());
+        let places = places(records, from, epoch, within)?;
+        into.extend(lent(places, self.body(codec, buffer)));
         Ok(())
     }
+
+    fn lend_old(
+        &self,
+        message: &RawMessage<'_>,
+        from: Offset,
+        decompressor: &mut Decompressor,
+        into: &mut VecDeque<Lent>,
+    ) -> Result<(), Malformed> {
+        let codec = message.codec()?;
+        let mut buffer = Vec::new();
+        let messages = message.open(decompressor, LARGEST_BATCH, &mut buffer)?;
+        let within = self.within(codec, messages.left());
+        let places = places(messages, from, NO_EPOCH, within)?;
+        into.extend(lent(places, self.body(codec, buffer)));
+        Ok(())
+    }
+
+    /// What is not compressed stays where it is.
+    fn within<'b>(&'b self, codec: Codec, opened: &'b [u8]) -> &'b [u8] {
+        match codec {
+            Codec::None => &self.frame,
+            _ => opened,
+        }
+    }
+
+    fn body(&self, codec: Codec, opened: Vec<u8>) -> Body {
+        match codec {
+            Codec::None => Body::Frame(self.frame.clone()),
+            _ => Body::Own(opened),
+        }
+    }
+}
+
+/// Where the records from offset `from` on stand: a batch comes whole also where it is read from its midst.
+fn places<'b>(
+    records: impl Iterator<Item = Result<View<'b>, Malformed>>,
+    from: Offset,
+    epoch: i32,
+    within: &[u8],
+) -> Result<Vec<Place>, Malformed> {
+    let mut places = Vec::new();
+    for record in records {
+        let record = record?;
+        if record.offset >= from.0 {
+            places.push(Place::of(&record, epoch, within));
+        }
+    }
+    Ok(places)
+}
+
+fn lent(places: Vec<Place>, body: Body) -> impl Iterator<Item = Lent> {
+    let body = Arc::new(body);
+    places.into_iter().map(move |place| place.lend(&body))
 }
 
 /// Batches with the room that they hold.
@@ -258,13 +305,10 @@ impl AsRef<[u8]> for Frame {
     }
 }
 
-/// The batch at a place, if there is one: what is here was looked through, and has whole batches only.
-fn at(frame: &Bytes, at: usize) -> Result<Option<RawBatch<'_>>, Malformed> {
+/// What stands at a place, if there is something: what is here was looked through, and whole.
+fn at(frame: &Bytes, at: usize) -> Result<Option<Cut<'_>>, Malformed> {
     let left = frame.get(at..).unwrap_or_default();
-    Ok(match Cuts::of(left).next().transpose()? {
-        Some(Cut::Batch(batch)) => Some(batch),
-        _ => None,
-    })
+    Cuts::of(left).next().transpose()
 }
 
 /// Below both, a batch is sooner opened and gathered with others than sent: a request has one batch of a partition.

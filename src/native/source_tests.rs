@@ -9,6 +9,8 @@ use crate::plane::SourceFault;
 use crate::wire::codec::Codec;
 use std::time::Instant;
 
+#[path = "old_tests.rs"]
+mod old;
 #[path = "whole_tests.rs"]
 mod whole;
 

@@ -1,7 +1,8 @@
-//! Finds the batches in what a broker answered.
+//! Finds the batches in what a broker answered, and the messages that are older than batches.
 
 use super::codec::Decompressor;
 use super::header::{self, COVERED, Header};
+use super::legacy::RawMessage;
 use super::records::Records;
 use super::{Malformed, cursor};
 
@@ -17,13 +18,8 @@ const TO_MAGIC: usize = 17;
 pub enum Cut<'a> {
     /// A batch, whole.
     Batch(RawBatch<'a>),
-    /// A message of the formats before 0.11: the librdkafka plane reads these.
-    Old {
-        /// Which: 0 or 1.
-        magic: i8,
-        /// Its offset; in a compressed one, that of the last inside.
-        offset: i64,
-    },
+    /// A message of the formats before batches, whole.
+    Message(RawMessage<'a>),
     /// The beginning of a batch that did not fit: brokers cut answers at their size. The next fetch brings it.
     Partial {
         /// Bytes of the whole, once so much of it is there that it says so.
@@ -49,7 +45,7 @@ impl<'a> Cuts<'a> {
             return Ok(Cut::Partial { whole: None });
         };
         let mut from = cursor::Cursor(front);
-        let offset = i64::from_be_bytes(from.array()?);
+        let _offset: [u8; 8] = from.array()?;
         let length = i32::from_be_bytes(from.array()?);
         let magic = front[TO_MAGIC - 1];
         let least = match magic {
@@ -71,10 +67,7 @@ impl<'a> Cuts<'a> {
                 header: Header::read(bytes)?,
                 bytes,
             })),
-            old => Ok(Cut::Old {
-                magic: old as i8,
-                offset,
-            }),
+            _ => RawMessage::take(&mut cursor::Cursor(bytes)).map(Cut::Message),
         }
     }
 }

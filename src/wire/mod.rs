@@ -1,8 +1,9 @@
-//! Records as they stand on the wire: the batch format v2 (KIP-98), read and written without a client.
+//! Records as they stand on the wire: the batch format v2 (KIP-98), read and written without a client, and the formats before it, read.
 //!
 //! What a broker answers to a fetch is a row of batches: [`cut`](cut::Cuts) finds them, [`header`] says what is in one without
 //! opening it, [`pass`] whether it may go on as it is, [`records`] lends its records from the bytes, decompressed by [`codec`]
-//! into a buffer that is used again, and [`writer`] makes a batch of them. Nothing here is allocated for a record.
+//! into a buffer that is used again, and [`writer`] makes a batch of them. Nothing here is allocated for a record. What is older
+//! than batches [`legacy`] reads: it is never passed on as it is.
 //!
 //! Whatever the bytes say, reading them ends with records or with [`Malformed`]: no length is believed before it is
 //! compared with what is there, and nothing grows beyond the limit that the caller gives.
@@ -12,6 +13,7 @@ pub mod codec;
 pub(crate) mod cursor;
 pub mod cut;
 pub mod header;
+pub mod legacy;
 pub mod pass;
 pub mod records;
 pub mod writer;
@@ -66,6 +68,9 @@ pub enum Malformed {
         /// What the header says.
         stated: i32,
     },
+    /// A compressed message inside of a compressed one, which there never was.
+    #[error("a compressed message inside of a compressed one")]
+    Nested,
     /// Offsets do not rise, or pass what the header says.
     #[error("a record at {0} behind its batch's first, where none can be")]
     Offset(i64),

@@ -23,6 +23,7 @@ mod listener;
 mod log_events;
 mod members;
 mod native;
+mod old_formats;
 mod online;
 mod oversize;
 mod pass;

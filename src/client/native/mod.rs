@@ -168,6 +168,9 @@ pub enum Said {
     Other,
 }
 
+/// What is said of a record that librdkafka misread.
+const MISREAD: &str = "it seems to be in the format of before Kafka 0.11, which librdkafka misreads (its issue 5549); write data_plane: native";
+
 /// Whether an error ends the client handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -198,14 +201,21 @@ impl Event {
         if message.is_null() {
             return Said::Other;
         }
-        Said::Fetched(
-            Fetched {
-                message,
-                headers: ptr::null_mut(),
-                _event: self,
-            }
-            .with_headers(),
-        )
+        let fetched = Fetched {
+            message,
+            headers: ptr::null_mut(),
+            _event: self,
+        };
+        let fetched = fetched.with_headers();
+        match fetched.is_misread() {
+            true => Said::Error {
+                code: RDKafkaErrorCode::NotImplemented,
+                partition: Some(fetched.topic_partition()),
+                detail: format!("offset {}: {MISREAD}", fetched.offset()),
+                severity: Severity::Passing,
+            },
+            false => Said::Fetched(fetched),
+        }
     }
 
     fn rebalance(&self) -> Said {

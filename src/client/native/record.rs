@@ -88,6 +88,14 @@ impl Fetched {
             .then_some(at)
     }
 
+    /// Whether there is nothing in it, not even a leader's epoch. So librdkafka gives records of the formats 0 and 1 since it
+    /// speaks the compact encoding to brokers (2.5 to 2.15, its issue 5549): it misreads the length of key and value. Nobody
+    /// writes such a record on purpose.
+    pub(super) fn is_misread(&self) -> bool {
+        let has_bytes = self.key().is_some() || self.value().is_some();
+        !has_bytes && self.headers.is_null() && self.leader_epoch() < 0
+    }
+
     /// Key and value bytes.
     pub fn len(&self) -> usize {
         self.raw().key_len + self.raw().len

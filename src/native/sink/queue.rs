@@ -161,6 +161,7 @@ impl Queue {
             is_known: false,
             next_sequence: 0,
             next_batch: 0,
+            usual_bytes: 0,
         }
     }
 
