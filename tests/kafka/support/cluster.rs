@@ -4,7 +4,10 @@
 //! are their own.
 
 use super::wait;
+use bytes::BytesMut;
 use kafka_harness::{Cluster, start_all};
+use kafka_protocol::messages::{ApiKey, LeaveGroupRequest, RequestHeader};
+use kafka_protocol::protocol::{Encodable, StrBytes};
 use rdkafka::admin::{
     AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier,
     TopicReplication, TopicResult,
@@ -15,6 +18,8 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -204,6 +209,19 @@ impl Admin {
         members.map(|m| share(m.assignment())).collect()
     }
 
+    /// Takes every member out of a group, as if each had left: they do not hear of it. The cluster has one broker.
+    pub fn expel(&self, group: &str) {
+        let groups = answered(&format!("group {group}"), || {
+            self.consumer.fetch_group_list(Some(group), ASK)
+        });
+        let members = groups.groups().iter().flat_map(|g| g.members());
+        let ids: Vec<&str> = members.map(|member| member.id()).collect();
+        assert!(!ids.is_empty(), "{group} has members");
+        for id in ids {
+            leave(&self.bootstrap, group, id).expect("the broker is told");
+        }
+    }
+
     /// The names of all groups.
     pub fn groups(&self) -> BTreeSet<String> {
         let groups = answered("groups", || self.consumer.fetch_group_list(None, ASK));
@@ -246,6 +264,34 @@ impl Admin {
             });
         offsets.collect()
     }
+}
+
+/// Tells the coordinator that a member leaves.
+fn leave(bootstrap: &str, group: &str, member: &str) -> std::io::Result<()> {
+    const VERSION: i16 = 0;
+    let header = RequestHeader::default()
+        .with_request_api_key(ApiKey::LeaveGroup as i16)
+        .with_request_api_version(VERSION);
+    let leave = LeaveGroupRequest::default()
+        .with_group_id(StrBytes::from(group.to_owned()).into())
+        .with_member_id(StrBytes::from(member.to_owned()));
+    let mut frame = BytesMut::new();
+    let of_header = ApiKey::LeaveGroup.request_header_version(VERSION);
+    header
+        .encode(&mut frame, of_header)
+        .map_err(std::io::Error::other)?;
+    leave
+        .encode(&mut frame, VERSION)
+        .map_err(std::io::Error::other)?;
+    let mut broker = TcpStream::connect(bootstrap)?;
+    broker.set_read_timeout(Some(ASK))?;
+    broker.write_all(&(frame.len() as u32).to_be_bytes())?;
+    broker.write_all(&frame)?;
+    // Length, correlation, error code.
+    let mut answer = [0; 10];
+    broker.read_exact(&mut answer)?;
+    assert_eq!(answer[8..], [0, 0], "{member} has left {group}");
+    Ok(())
 }
 
 /// The partitions in an assignment of the classic protocol: version, topics, then name and partitions of each.
